@@ -118,7 +118,7 @@ Process::~Process() { end(); }
 
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
-      status_(std::move(other.status_)),
+      status_(other.status_),
       stdout_file_(std::move(other.stdout_file_)),
       stderr_file_(std::move(other.stderr_file_)) {}
 
@@ -126,7 +126,7 @@ Process& Process::operator=(Process&& other) noexcept {
   if (this != &other) {
     end();
     pid_ = std::exchange(other.pid_, -1);
-    status_ = std::move(other.status_);
+    status_ = other.status_;
     stdout_file_ = std::move(other.stdout_file_);
     stderr_file_ = std::move(other.stderr_file_);
   }

@@ -174,6 +174,7 @@ std::vector<PendingRow> RedisServer::pending_rows(const std::string& stream,
                                                   const std::string& group, int max) {
   const Value reply = cli("XPENDING", stream, group, "-", "+", std::to_string(max));
   std::vector<PendingRow> rows;
+  rows.reserve(reply.size());
   for (const Value& row : reply.items) {
     rows.push_back({.id = row[0].text,
                     .consumer = row[1].text,

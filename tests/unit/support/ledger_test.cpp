@@ -187,6 +187,7 @@ TEST(Ledger, records_survive_a_round_trip_and_many_writers) {
   constexpr int each = 500;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(writers);
     for (int w = 0; w < writers; ++w) {
       threads.emplace_back([&dir, w] {
         LedgerWriter ledger(dir / "ledger", "w" + std::to_string(w));
