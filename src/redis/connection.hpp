@@ -23,10 +23,12 @@ namespace penstock::redis {
 /// once, never from inside command(). The reply that it gets is a view, valid during the call only.
 ///
 /// While not connected, command() starts a connection attempt and queues the command (at most
-/// `queue_max`, then errc::would_exceed); inside the back-off after a failed attempt it fails with
-/// errc::unreachable and the reason of the last attempt. A command whose time-out passes closes the connection: its
-/// reply never reaches another command. Everything that was out then fails with
-/// errc::connection_lost (sent) or is sent on the next connection (not yet sent).
+/// `queue_max` with those out, then errc::would_exceed). When the attempt fails, and inside the
+/// back-off behind it, commands fail with errc::unreachable and the reason (errc::auth_failed,
+/// no_permission, bad_option or protocol_error where that is the reason: nothing was sent either).
+/// A command whose time-out passes closes the connection: its reply never reaches another command.
+/// Everything that was out then fails with errc::connection_lost (sent) or is sent on the next
+/// connection (not yet sent; errc::unreachable if its own time-out passes first).
 class Connection {
  public:
   using Handler = std::function<void(base::Result<resp::Reply>)>;
