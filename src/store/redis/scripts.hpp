@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string_view>
+
+namespace penstock::store {
+
+/// One Lua script, embedded at build time.
+struct Script {
+  std::string_view name;
+  std::string_view sha;
+  std::string_view body;
+};
+
+namespace scripts {
+extern const Script open, claim, renew, settle, tick, peek, enlist, forget, trim, pending, survey,
+    count;
+}  // namespace scripts
+
+}  // namespace penstock::store
