@@ -152,6 +152,18 @@ inline Note note(const Batch& batch, std::size_t index = 0) {
   const Taken& entry = batch.entries.at(index);
   return entry.note < 0 ? Note{} : batch.notes.at(static_cast<std::size_t>(entry.note));
 }
+inline Note note_with(std::int64_t attempts, std::int64_t base = 0, ServerMs first_failed = 0,
+                      std::string error = {}, std::string checkpoint = {},
+                      std::int64_t crashes = 0) {
+  Note out;
+  out.attempts = attempts;
+  out.base = base;
+  out.crashes = crashes;
+  out.first_failed = first_failed;
+  out.error = std::move(error);
+  out.checkpoint = std::move(checkpoint);
+  return out;
+}
 inline Settlement ack_of(Receipt receipt) {
   Settlement out;
   out.receipt = receipt;

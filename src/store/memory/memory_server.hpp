@@ -112,16 +112,16 @@ class MemoryServer {
   void hand_to(Group& group, EntryId id, const std::string& consumer, std::int64_t idle_ms);
   static void remove_pending(Group& group, EntryId id);
 
-  Result<bool> make_group(const Lane& lane, const OpenRequest& request, Opened& opened);
+  bool make_group(const Lane& lane, const OpenRequest& request, Opened& opened);
   EntryId healing_start(const Stream& stream, const GroupConf& conf, Retention retention) const;
-  void keep_checkpoint(const Lane& lane, const Place& place, Conf& conf) const;
-  bool demote_retention(const std::string& stream);
+  void keep_checkpoint(const Lane& lane, const Place& place);
   ClaimStatus claim_one(const Lane& lane, const Place& place, const ClaimItem& item, Batch& batch);
   SettleStatus settle_one(const Lane& lane, const Place& place, const Settlement& item,
                           Retention retention);
   SettleStatus park(const Lane& lane, const Place& place, const Settlement& item);
   SettleStatus bury(const Lane& lane, const Place& place, const Settlement& item);
-  std::vector<std::string> gone_consumers(const Lane& lane, const Group& group);
+  std::vector<std::string> gone_consumers(const Lane& lane, const Group& group,
+                                          std::int64_t default_lease_ms);
   Survey::Group survey_group(const std::string& stream, const std::string& name,
                              const Stream& held);
 

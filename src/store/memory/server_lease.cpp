@@ -13,11 +13,14 @@ constexpr std::size_t worker_rows_max = 1024;
 /// Pending rows that one peek looks at for each candidate wanted: bounds the time of a call.
 constexpr std::size_t scan_factor = 16;
 
+constexpr std::size_t gone_max = 64;
+
 /// `<name>.<8 hex of the instance>`
 bool looks_like_ours(const std::string& consumer) {
-  if (consumer.size() < 10 || consumer[consumer.size() - 9] != '.') return false;
-  return std::all_of(consumer.end() - 8, consumer.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  if (consumer.size() < 9 || consumer[consumer.size() - 9] != '.') return false;
+  return std::all_of(consumer.end() - 8, consumer.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  });
 }
 
 std::int64_t idle_of(const PelRow& row, ServerMs now) {
@@ -41,7 +44,8 @@ bool parse_cursor(const std::string& cursor, std::string& consumer, EntryId& id)
 
 }  // namespace
 
-std::vector<std::string> MemoryServer::gone_consumers(const Lane& lane, const Group& group) {
+std::vector<std::string> MemoryServer::gone_consumers(const Lane& lane, const Group& group,
+                                                      std::int64_t default_lease_ms) {
   const Workers& rows = workers_[Keys(lane.stream, lane.group).workers];
   std::vector<std::string> out;
   const auto holds_nothing = [&group](const std::string& name) {
@@ -49,12 +53,14 @@ std::vector<std::string> MemoryServer::gone_consumers(const Lane& lane, const Gr
     return found == group.consumers.end() || found->second.held.empty();
   };
   for (const auto& [name, row] : rows) {
-    if (name == lane.consumer || out.size() >= batch_max || !holds_nothing(name)) continue;
+    if (name == lane.consumer || out.size() >= gone_max || !holds_nothing(name)) continue;
     if (clock_() - row.renewed_at > 2 * row.lease_ms) out.push_back(name);
   }
   for (const auto& [name, consumer] : group.consumers) {
-    if (name == lane.consumer || out.size() >= batch_max || !consumer.held.empty()) continue;
-    if (looks_like_ours(name) && !rows.contains(name)) out.push_back(name);
+    if (name == lane.consumer || out.size() >= gone_max || !consumer.held.empty()) continue;
+    // One that has just begun to read may not have registered yet.
+    const bool silent = clock_() - consumer.seen_at > 2 * default_lease_ms;
+    if (silent && looks_like_ours(name) && !rows.contains(name)) out.push_back(name);
   }
   return out;
 }
@@ -64,7 +70,6 @@ Result<PeekReply> MemoryServer::peek(const Lane& lane, const PeekRequest& reques
   const Keys keys(lane.stream, lane.group);
   const auto place = find(lane.stream, lane.group);
   if (!place) return place.error();
-  if (spoiled(keys.workers)) return Failure{errc::wrong_type, "'" + keys.workers + "' is no hash"};
   std::string from;
   EntryId after;
   if (!parse_cursor(request.cursor, from, after)) {
@@ -77,7 +82,7 @@ Result<PeekReply> MemoryServer::peek(const Lane& lane, const PeekRequest& reques
     if (reply.workers.size() >= worker_rows_max) break;
     reply.workers.push_back(row);
   }
-  reply.gone = gone_consumers(lane, *place->group);
+  reply.gone = gone_consumers(lane, *place->group, request.default_lease_ms);
 
   const std::size_t wanted = std::clamp<std::size_t>(request.max, 1, batch_max);
   std::size_t budget = wanted * scan_factor;
@@ -103,6 +108,7 @@ Result<PeekReply> MemoryServer::peek(const Lane& lane, const PeekRequest& reques
       }
     }
   }
+  keep_checkpoint(lane, *place);
   return reply;
 }
 

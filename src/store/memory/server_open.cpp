@@ -35,22 +35,16 @@ EntryId MemoryServer::healing_start(const Stream& stream, const GroupConf& conf,
   return point.settled;
 }
 
-void MemoryServer::keep_checkpoint(const Lane& lane, const Place& place, Conf& conf) const {
+void MemoryServer::keep_checkpoint(const Lane& lane, const Place& place) {
+  const auto found = conf_.find(Keys(lane.stream).conf);
+  if (full_ || found == conf_.end()) return;
+  Conf& conf = found->second;
+  if (!conf.retention || *conf.retention == Retention::delete_on_ack) return;
   conf.groups[lane.group].checkpoint =
       Checkpoint{settled_up_to(*place.group), place.stream->last, place.stream->added};
 }
 
-bool MemoryServer::demote_retention(const std::string& stream) {
-  const auto conf = conf_.find(Keys(stream).conf);
-  const auto held = streams_.find(stream);
-  if (conf == conf_.end() || held == streams_.end() || held->second.groups.size() < 2) return false;
-  if (conf->second.retention != Retention::delete_on_ack) return false;
-  conf->second.retention = Retention::trim_settled;
-  return true;
-}
-
-Result<bool> MemoryServer::make_group(const Lane& lane, const OpenRequest& request,
-                                      Opened& opened) {
+bool MemoryServer::make_group(const Lane& lane, const OpenRequest& request, Opened& opened) {
   GroupConf& conf = conf_[Keys(lane.stream).conf].groups[lane.group];
   Stream& stream = streams_[lane.stream];
   const bool made = !stream.groups.contains(lane.group);
@@ -85,26 +79,30 @@ Result<Opened> MemoryServer::open(const Lane& lane, const OpenRequest& request) 
   const bool decided = conf_.contains(keys.conf) && conf_[keys.conf].retention.has_value();
   const bool group_there =
       opened.stream_existed && streams_[lane.stream].groups.contains(lane.group);
-  if (full_ && (!decided || (request.make_group && !group_there))) {
+  // A producer decides only for a stream that it is about to make.
+  const bool decides = !decided && (request.make_group || !opened.stream_existed);
+  if (full_ && (decides || (request.make_group && !group_there))) {
     return Failure{errc::storage_full, "the server refuses writes"};
   }
   Conf& conf = conf_[keys.conf];
-  if (!decided) {
-    conf.retention = request.retention.value_or(opened.stream_existed ? Retention::keep
-                                                                      : Retention::delete_on_ack);
+  opened.retention = conf.retention.value_or(request.retention.value_or(
+      opened.stream_existed ? Retention::keep : Retention::delete_on_ack));
+  if (decides) {
+    conf.retention = opened.retention;
     opened.retention_decided_now = true;
   }
-  opened.retention = *conf.retention;
-  if (request.make_group) {
-    const auto made = make_group(lane, request, opened);
-    if (!made) return made.error();
-    opened.group_made = *made;
-  }
-  demote_retention(lane.stream);
-  opened.retention = *conf.retention;
+  if (request.make_group) opened.group_made = make_group(lane, request, opened);
   const auto held = streams_.find(lane.stream);
   opened.groups =
       held == streams_.end() ? 0 : static_cast<std::int64_t>(held->second.groups.size());
+  // Nothing may be deleted under a second group.
+  if (opened.groups > 1 && opened.retention == Retention::delete_on_ack) {
+    opened.retention = Retention::trim_settled;
+    if (conf.retention) {
+      conf.retention = opened.retention;
+      opened.retention_decided_now = true;
+    }
+  }
   return opened;
 }
 
@@ -112,7 +110,6 @@ Result<TickReply> MemoryServer::tick(const Lane& lane, std::uint32_t max) {
   const Lock lock(mutex_);
   const Keys keys(lane.stream, lane.group);
   if (spoiled(keys.stream)) return Failure{errc::wrong_type, "'" + keys.stream + "' is no stream"};
-  if (spoiled(keys.due)) return Failure{errc::wrong_type, "'" + keys.due + "' is no sorted set"};
   TickReply reply;
   reply.now = clock_();
   if (const auto due = due_.find(keys.due); due != due_.end()) {
@@ -125,8 +122,6 @@ Result<TickReply> MemoryServer::tick(const Lane& lane, std::uint32_t max) {
       reply.due.push_back(id);
     }
   }
-  // A second group may have come by other hands: nothing may be deleted under it.
-  demote_retention(lane.stream);
   if (const auto conf = conf_.find(keys.conf); conf != conf_.end()) {
     reply.retention = conf->second.retention.value_or(Retention::keep);
   }
@@ -141,7 +136,6 @@ Result<TickReply> MemoryServer::tick(const Lane& lane, std::uint32_t max) {
   if (parked != place->group->consumers.end()) {
     reply.parked = static_cast<std::int64_t>(parked->second.held.size());
   }
-  if (!full_ && !spoiled(keys.conf)) keep_checkpoint(lane, *place, conf_[keys.conf]);
   return reply;
 }
 
@@ -149,12 +143,7 @@ Result<std::int64_t> MemoryServer::trim(const std::string& stream) {
   const Lock lock(mutex_);
   if (spoiled(stream)) return Failure{errc::wrong_type, "'" + stream + "' is no stream"};
   const auto held = streams_.find(stream);
-  const auto conf = conf_.find(Keys(stream).conf);
   if (held == streams_.end() || held->second.groups.empty()) return std::int64_t{0};
-  // Nobody said that this log may be shortened.
-  if (conf == conf_.end() || conf->second.retention != Retention::trim_settled) {
-    return std::int64_t{0};
-  }
   EntryId bound{std::numeric_limits<std::uint64_t>::max(),
                 std::numeric_limits<std::uint64_t>::max()};
   for (const auto& [name, group] : held->second.groups) {

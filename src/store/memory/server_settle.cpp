@@ -13,9 +13,23 @@ ServerMs first_failure(const Note& note, ServerMs now) {
   return note.first_failed == 0 && note.attempts > 0 ? now : note.first_failed;
 }
 
-Fields dead_letter(const Lane& lane, const Settlement& item, const Fields* own, ServerMs now) {
+/// Above these one XADD from a script cannot carry it: the letter points to the entry.
+constexpr std::size_t letter_pairs_max = 3900;
+constexpr std::size_t letter_bytes_max = 64UL * 1024 * 1024;
+
+bool too_large(const Fields& fields) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : fields) bytes += name.size() + value.size();
+  return fields.size() > letter_pairs_max || bytes > letter_bytes_max;
+}
+
+Fields dead_letter(const Lane& lane, const Settlement& item, const Fields& own, ServerMs now) {
   Fields out;
-  if (own != nullptr) out = *own;
+  std::string redrives = "0";
+  for (const auto& [name, value] : own) {
+    if (name == "penstock-redrives") redrives = value;
+  }
+  if (!too_large(own)) out = own;
   out.emplace_back("penstock-group", lane.group);
   out.emplace_back("penstock-reason", item.reason);
   out.emplace_back("penstock-error", item.note.error);
@@ -24,7 +38,7 @@ Fields dead_letter(const Lane& lane, const Settlement& item, const Fields* own, 
   out.emplace_back("penstock-deliveries", std::to_string(item.receipt.delivery));
   out.emplace_back("penstock-first-failed", std::to_string(first_failure(item.note, now)));
   out.emplace_back("penstock-died", std::to_string(now));
-  out.emplace_back("penstock-redrives", "0");
+  out.emplace_back("penstock-redrives", std::move(redrives));
   out.emplace_back("penstock-original-id", base::to_string(item.receipt.id));
   return out;
 }
@@ -77,7 +91,7 @@ SettleStatus MemoryServer::bury(const Lane& lane, const Place& place, const Sett
   const Keys keys(lane.stream, lane.group);
   if (full_ || spoiled(keys.dead)) return SettleStatus::refused;
   const auto body = place.stream->entries.find(item.receipt.id);
-  const Fields* own = body == place.stream->entries.end() ? nullptr : &body->second;
+  const Fields own = body == place.stream->entries.end() ? Fields{} : body->second;
   add_entry(keys.dead, dead_letter(lane, item, own, clock_()));
   serve_waiters(keys.dead);
   return SettleStatus::done;
@@ -92,13 +106,16 @@ SettleStatus MemoryServer::settle_one(const Lane& lane, const Place& place, cons
     return SettleStatus::lease_lost;
   }
   if (item.kind == Settlement::Kind::park) return park(lane, place, item);
+  bool keep_body = retention != Retention::delete_on_ack;
   if (item.kind == Settlement::Kind::dead) {
+    const auto body = place.stream->entries.find(id);
+    keep_body = keep_body || (body != place.stream->entries.end() && too_large(body->second));
     const SettleStatus buried = bury(lane, place, item);
     if (buried != SettleStatus::done) return buried;
   }
   remove_pending(*place.group, id);
   drop_side_rows(lane, id);
-  if (retention == Retention::delete_on_ack) place.stream->entries.erase(id);
+  if (!keep_body) place.stream->entries.erase(id);
   return SettleStatus::done;
 }
 
