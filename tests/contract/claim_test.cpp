@@ -85,11 +85,11 @@ TEST_F(Contract, a_parked_entry_is_claimed_when_due_and_not_before) {
   open_keep();
   const Receipt mine = taken_by_a();
   Note note = note_with(2, 1, 77, "no", "page 3", 1);
-  ASSERT_EQ(a.settle({park_of(mine, 200ms, note)}).get(), std::vector{SettleStatus::done});
+  ASSERT_EQ(a.settle({park_of(mine, 500ms, note)}).get(), std::vector{SettleStatus::done});
   EXPECT_EQ(b.claim({claim_of(mine.id, parked)}).get().status.at(0), ClaimStatus::owner_changed);
   EXPECT_EQ(backend->due_rows(stream, group).size(), 1u);
   EXPECT_EQ(row(mine.id)->owner, parked);
-  backend->pass(300ms);
+  backend->pass(600ms);
   const ClaimReply reply = b.claim({claim_of(mine.id, parked)}).get();
   ASSERT_EQ(reply.status.at(0), ClaimStatus::claimed);
   EXPECT_EQ(reply.batch->entries[0].origin, Origin::due);

@@ -81,10 +81,10 @@ TEST_F(Peek, shows_the_own_consumer_too_and_never_the_parked_ones) {
 TEST_F(Peek, renewed_entries_are_not_overdue) {
   open_keep();
   const Receipt mine = taken_by_a();
-  a.enlist(200).get();
-  backend->pass(150ms);
+  a.enlist(500).get();
+  backend->pass(350ms);
   a.renew({mine}).get();
-  backend->pass(100ms);
+  backend->pass(200ms);
   EXPECT_TRUE(turn(request()).empty());
 }
 
@@ -92,10 +92,10 @@ TEST_F(Peek, B12_a_forgotten_entry_under_a_live_owner_is_found) {
   open_keep();
   const auto sent = send(2);
   a.take(2).get();
-  a.enlist(200).get();
-  backend->pass(250ms);
+  a.enlist(500).get();
+  backend->pass(550ms);
   a.renew({{sent[1], 1}}).get();
-  a.enlist(200).get();
+  a.enlist(500).get();
   const auto overdue = turn(request());
   ASSERT_EQ(overdue.size(), 1u);
   EXPECT_EQ(overdue[0].id, sent[0]);
@@ -189,17 +189,17 @@ TEST_F(Peek, tells_who_is_gone) {
   open_keep();
   const auto sent = send(3);
   a.take(1).get();
-  a.enlist(50).get();
+  a.enlist(300).get();
   Client holder{*backend, {stream, group, "holder.0000000c"}};
   holder.take(1).get();
-  holder.enlist(50).get();
+  holder.enlist(300).get();
   backend->raw_take(stream, group, "foreign", 1);
   a.ack({sent[0]}).get();
   a.become("foreign");
   a.ack({sent[2]}).get();
-  backend->pass(60ms);
+  backend->pass(320ms);
   EXPECT_TRUE(b.peek(request()).get().gone.empty()) << "two leases have not passed";
-  backend->pass(100ms);
+  backend->pass(330ms);
   EXPECT_EQ(b.peek(request()).get().gone, std::vector<std::string>{name_a})
       << "not who holds something, nor a stranger";
 }

@@ -45,6 +45,20 @@ TEST_F(Contract, T18_a_late_hand_back_takes_nothing_from_a_peer) {
   EXPECT_LT(row(mine.id)->idle_ms, 60'000);
 }
 
+// Parking raises no number: what fences the old run is that the owner is another.
+TEST_F(Contract, T04_a_parked_delivery_is_over_for_its_old_owner) {
+  open_keep();
+  const Receipt mine = taken_by_a();
+  a.settle({park_of(mine, 60s, note_with(1))}).get();
+  EXPECT_EQ(a.renew({mine}).get(), std::vector{RenewStatus::other_owner});
+  for (const Settlement& stale : {ack_of(mine), release_of(mine), dead_of(mine, "attempts")}) {
+    EXPECT_EQ(a.settle({stale}, del).get(), std::vector{SettleStatus::lease_lost});
+  }
+  EXPECT_EQ(row(mine.id)->owner, parked);
+  EXPECT_LT(row(mine.id)->idle_ms, 60'000);
+  EXPECT_EQ(backend->notes(stream, group), std::vector<EntryId>{mine.id});
+}
+
 TEST_F(Contract, ack_by_settle_ends_the_lease_by_retention) {
   open_keep();
   const auto sent = send(2);
