@@ -103,6 +103,11 @@ void RedisStore::renew(const Lane& lane, std::vector<Receipt> receipts,
 void RedisStore::ack(const Lane& lane, std::vector<EntryId> ids, Retention retention,
                      Done<AckReply> done) {
   if (ids.empty()) return answer_later<AckReply>(std::move(done), AckReply{});
+  // Not fenced, so never the first thing on a new connection: another server may stand there.
+  if (!commands_->connected() && commands_->generation() > 0) {
+    return answer_later<AckReply>(
+        std::move(done), Failure{errc::connection_lost, "the connection under the leases was cut"});
+  }
   struct Sum {
     AckReply reply;
     std::optional<Failure> failure;

@@ -240,7 +240,7 @@ void RedisStore::peek(const Lane& lane, PeekRequest request, Done<PeekReply> don
     call.arg(cursor.substr(0, space)).arg(cursor.substr(space + 1));
   }
   call.arg(std::clamp<std::size_t>(request.max, 1, batch_max));
-  call.arg(request.default_lease_ms).arg(request.foreign_idle_ms).arg(64);
+  call.arg(request.default_lease_ms).arg(request.foreign_idle_ms).arg(64).arg(lane.consumer);
   run(commands_, std::move(call), answer(std::move(done), decode_peek));
 }
 

@@ -16,6 +16,8 @@ using base::Result;
 
 namespace {
 
+constexpr milliseconds watch_period{500};
+
 void send_open(const std::shared_ptr<redis::Connection>& commands, const Lane& lane,
                const OpenRequest& request, Done<Opened> done) {
   const Keys keys(lane.stream, lane.group);
@@ -34,8 +36,23 @@ RedisStore::RedisStore(boost::asio::io_context& io, redis::Config config,
       config_(std::move(config)),
       epoch_(std::move(epoch)),
       commands_(std::make_shared<redis::Connection>(io, config_)) {
-  commands_->on_connected([shared = epoch_](std::uint64_t generation, std::int64_t) {
-    if (generation > 1) shared->fetch_add(1);
+  commands_->on_connected([this](std::uint64_t generation, std::int64_t) {
+    if (generation > 1) {
+      epoch_->fetch_add(1);
+    } else {
+      watch();
+    }
+  });
+}
+
+// A connection that was cut while nothing was sent must be made anew all the same: the epoch tells
+// the owner of leases that they are doubtful.
+void RedisStore::watch() {
+  stop_watch_ = after(io_, watch_period, [this] {
+    if (!commands_->connected()) {
+      commands_->command(resp::Command("PING"), [](Result<resp::Reply>) {});
+    }
+    watch();
   });
 }
 
@@ -43,6 +60,7 @@ RedisStore::~RedisStore() { close(); }
 
 void RedisStore::close() {
   if (std::exchange(closed_, true)) return;
+  if (stop_watch_) stop_watch_();
   for (const auto& [lane, reader] : readers_) reader->close();
   commands_->close();
 }

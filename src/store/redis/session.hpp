@@ -53,6 +53,7 @@ class RedisStore final : public Store {
   void answer_later(Done<T> done, base::Result<T> result);
   template <class T>
   bool refused(std::size_t items, Done<T>& done);
+  void watch();
   void ask_cluster(std::function<void(base::Result<bool>)> then);
 
   boost::asio::io_context& io_;
@@ -61,6 +62,7 @@ class RedisStore final : public Store {
   std::shared_ptr<redis::Connection> commands_;
   std::map<std::tuple<std::string, std::string, std::string>, std::shared_ptr<Reader>> readers_;
   std::shared_ptr<std::optional<bool>> cluster_ = std::make_shared<std::optional<bool>>();
+  std::function<void()> stop_watch_;
   bool closed_ = false;
 };
 

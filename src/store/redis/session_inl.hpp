@@ -8,6 +8,7 @@ namespace penstock::store {
 
 template <class T>
 void RedisStore::answer_later(Done<T> done, base::Result<T> result) {
+  if (closed_) result = base::Failure{errc::closed, "the store was closed"};
   post(io_,
        [done = std::move(done), result = std::move(result)]() mutable { done(std::move(result)); });
 }

@@ -1,12 +1,12 @@
 -- Pending entries that look abandoned, per owner by that owner's own lease.
 -- KEYS: stream, workers, conf. ARGV: group, cursor id ('-' from the start), cursor consumer, max,
--- default lease, foreign idle, consumers looked into at most.
+-- default lease, foreign idle, consumers looked into at most, the caller's consumer.
 -- Answers [now, [id, owner, idle, delivery, ...], [consumer, row, ...], [gone, ...],
 --          cursor id, cursor consumer (both '' when the turn is done)].
 local stream, workers, conf = KEYS[1], KEYS[2], KEYS[3]
 local group, cursor_id, cursor_name = ARGV[1], ARGV[2], ARGV[3]
 local max, default_lease, foreign = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local looks, PARKED = tonumber(ARGV[7]), 'penstock:parked'
+local looks, me, PARKED = tonumber(ARGV[7]), ARGV[8], 'penstock:parked'
 local SMALL, PAGE = 5000, 1000
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -49,7 +49,7 @@ for _, raw in ipairs(raw_consumers) do
     if c['pending'] > 0 then
       names[#names + 1] = name
       pending[name] = c['pending']
-    elseif #gone < 64 then
+    elseif name ~= me and #gone < 64 then
       local row = row_of(name)
       if (row and now - row.seen > 2 * row.lease)
           or (not row and ours(name) and c['idle'] > 2 * default_lease) then
@@ -60,7 +60,7 @@ for _, raw in ipairs(raw_consumers) do
 end
 for i = 1, #row_list, 2 do -- a worker that never got an entry is no consumer on this server
   local name = row_list[i]
-  if not exists[name] and name ~= PARKED and #gone < 64
+  if not exists[name] and name ~= PARKED and name ~= me and #gone < 64
       and now - rows[name].seen > 2 * rows[name].lease then
     gone[#gone + 1] = name
   end
