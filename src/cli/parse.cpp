@@ -24,15 +24,14 @@ constexpr std::array<std::string_view, 4> commands{"send", "work", "show", "pend
 
 Failure bad(std::string text) { return {errc::bad_option, std::move(text)}; }
 
-Specs globals() {
-  return {{"--url"}, {"--output", 'o'}, {"--help", 'h', Kind::flag}, {"--version", 0, Kind::flag}};
-}
+Specs globals() { return {{"--url"}, {"--help", 'h', Kind::flag}, {"--version", 0, Kind::flag}}; }
 
 Specs specs_of(std::string_view command) {
   Specs specs = globals();
   const auto add = [&](std::initializer_list<OptionSpec> more) {
     specs.insert(specs.end(), more.begin(), more.end());
   };
+  if (command != "work") add({{"--output", 'o'}});
   if (command == "send") {
     add({{"--body"},
          {"--lines", 0, Kind::flag},

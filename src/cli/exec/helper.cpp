@@ -244,6 +244,7 @@ std::optional<int> run_helper_if_asked(int argc, char** argv) {
   if (::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
     return 64;
   }
+  ::fcntl(socket, F_SETFD, FD_CLOEXEC);
   return Helper(socket, static_cast<rlim_t>(std::strtoull(argv[3], nullptr, 10))).run();
 }
 
