@@ -95,6 +95,10 @@ class Look : public std::enable_shared_from_this<Look> {
     const EntryId last = base::parse_entry_id(reply[3].text()).value_or(EntryId{});
     const EntryId first = base::parse_entry_id(reply[6].text()).value_or(EntryId{});
     for (std::size_t i = 7; i < reply.size(); ++i) add_group(reply[i], first, last);
+    if (out_.dead < 0) {  // another type stands there
+      out_.dead = 0;
+      for (auto& group : out_.groups) group.dead = -1;
+    }
     if (out_.dead > 0) counts_.push_back({no_group, "-"});
     count_next();
   }

@@ -17,7 +17,13 @@ local function ours(name)
   return string.find(name, '%.%x%x%x%x%x%x%x%x$') ~= nil
 end
 
-local raw_consumers = redis.call('XINFO', 'CONSUMERS', stream, group)
+local raw_consumers = redis.pcall('XINFO', 'CONSUMERS', stream, group)
+if failed(raw_consumers) then
+  if string.find(raw_consumers.err, 'no such key', 1, true) then
+    return redis.error_reply('NOGROUP no such stream')
+  end
+  return raw_consumers
+end
 local rows, row_list = {}, {}
 local size = redis.pcall('HLEN', workers)
 if not failed(size) and size > 0 then

@@ -13,7 +13,7 @@ local function named(row)
 end
 
 local letters = redis.pcall('XLEN', dead)
-if failed(letters) then letters = 0 end
+if failed(letters) then letters = -1 end
 local retention = redis.pcall('HGET', conf, 'retention')
 if failed(retention) then retention = false end
 if redis.call('EXISTS', stream) == 0 then
@@ -26,16 +26,28 @@ local rows_of = {}
 for i = 1, #ARGV do rows_of[ARGV[i]] = KEYS[3 + i] end
 for _, raw in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
   local group = named(raw)
-  local name, consumers = group['name'], {}
+  local name, consumers, listed = group['name'], {}, {}
   for _, one in ipairs(redis.call('XINFO', 'CONSUMERS', stream, name)) do
     local c = named(one)
     local row = rows_of[name] and redis.pcall('HGET', rows_of[name], c['name']) or false
     if failed(row) then row = false end
+    listed[c['name']] = true
     consumers[#consumers + 1] = c['name']
     consumers[#consumers + 1] = c['pending']
     consumers[#consumers + 1] = c['idle']
     consumers[#consumers + 1] = row
     if #consumers >= 4096 then break end
+  end
+  -- A worker that was served nothing yet is no consumer on some servers.
+  local rows = rows_of[name] and redis.pcall('HSCAN', rows_of[name], 0, 'COUNT', 1024)
+  if rows and not failed(rows) then
+    for i = 1, #rows[2], 2 do
+      if not listed[rows[2][i]] and #consumers < 8192 then
+        for _, value in ipairs({rows[2][i], 0, 0, rows[2][i + 1]}) do
+          consumers[#consumers + 1] = value
+        end
+      end
+    end
   end
   local lowest = group['pending'] > 0 and redis.call('XPENDING', stream, name)[2] or false
   answer[#answer + 1] = {name, group['last-delivered-id'], group['pending'], lowest, consumers}
