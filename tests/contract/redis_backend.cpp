@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <map>
 #include <stdexcept>
 
@@ -54,12 +55,13 @@ class RedisBackend final : public Backend {
   }
   void break_connection(store::Store& session) override {
     const std::string list = ask({"CLIENT", "LIST"}).text;
-    const std::string mark = " name=" + names_.at(&session) + " ";
+    const std::string mark = " name=" + names_.at(&session);  // and ":..." where it reads a lane
     for (std::size_t at = 0; at < list.size();) {
       const std::size_t end = std::min(list.find('\n', at), list.size());
       const std::string line = list.substr(at, end - at);
       at = end + 1;
-      if (line.find(mark) == std::string::npos) continue;
+      const auto found = line.find(mark);
+      if (found == std::string::npos || std::isdigit(line[found + mark.size()]) != 0) continue;
       ask({"CLIENT", "KILL", "ID", line.substr(3, line.find(' ') - 3)});
     }
   }

@@ -1,5 +1,8 @@
 #include "store/redis/reader.hpp"
 
+#include <array>
+#include <charconv>
+#include <random>
 #include <utility>
 
 #include "store/redis/call.hpp"
@@ -11,6 +14,19 @@ namespace penstock::store {
 namespace {
 constexpr milliseconds reply_grace{2000};
 constexpr milliseconds wake_again{25};
+
+std::string unlike_others(const std::string& base) {
+  std::random_device source;
+  std::array<char, 20> hex{};
+  const std::uint64_t value = (std::uint64_t{source()} << 32U) | source();
+  char* const end = std::to_chars(hex.data(), hex.data() + hex.size(), value, 16).ptr;
+  return base + ":" + std::string(hex.data(), end);
+}
+
+redis::Config named(redis::Config config, const std::string& name) {
+  config.client_name = name;
+  return config;
+}
 }  // namespace
 
 Reader::Reader(boost::asio::io_context& io, const redis::Config& config, Lane lane,
@@ -18,7 +34,8 @@ Reader::Reader(boost::asio::io_context& io, const redis::Config& config, Lane la
                std::shared_ptr<std::atomic<std::uint64_t>> epoch)
     : io_(io),
       lane_(std::move(lane)),
-      link_(io, config),
+      name_(unlike_others(config.client_name)),
+      link_(io, named(config, name_)),
       commands_(std::move(commands)),
       epoch_(std::move(epoch)) {}
 
@@ -31,14 +48,26 @@ void Reader::start() {
 void Reader::connected(std::uint64_t generation, std::int64_t client_id) {
   if (generation > 1) {
     epoch_->fetch_add(1);
-    // The server may still hold the cut read and give entries to it that nobody would ever see.
-    if (client_ != 0 && client_ != client_id) {
-      resp::Command kill("CLIENT");
-      commands_->command(std::move(kill.arg("KILL").arg("ID").arg(client_)),
-                         [](base::Result<resp::Reply>) {});
-    }
+    if (client_ != 0 && client_ != client_id) end_on_server(client_);
   }
   client_ = client_id;
+}
+
+// The server may still hold the cut read and give entries to it that nobody would ever see. Numbers
+// begin anew with a server: only a client that has our name too is the one.
+void Reader::end_on_server(std::int64_t client_id) {
+  resp::Command list("CLIENT");
+  list.arg("LIST").arg("ID").arg(client_id);
+  commands_->command(std::move(list),
+                     [link = std::weak_ptr(commands_), client_id,
+                      mark = " name=" + name_ + " "](base::Result<resp::Reply> reply) {
+                       const auto commands = link.lock();
+                       if (commands == nullptr || reply.has_error()) return;
+                       if (reply->text().find(mark) == std::string_view::npos) return;
+                       resp::Command kill("CLIENT");
+                       kill.arg("KILL").arg("ID").arg(client_id);
+                       commands->command(std::move(kill), [](base::Result<resp::Reply>) {});
+                     });
 }
 
 void Reader::take(TakeRequest request, Done<BatchPtr> done) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "redis/connection.hpp"
 #include "store/store.hpp"
@@ -25,10 +26,12 @@ class Reader : public std::enable_shared_from_this<Reader> {
 
  private:
   void connected(std::uint64_t generation, std::int64_t client_id);
+  void end_on_server(std::int64_t client_id);
   void unblock(std::uint64_t turn);
 
   boost::asio::io_context& io_;
   Lane lane_;
+  std::string name_;  ///< of its connections on the server, unlike all others
   redis::Connection link_;
   std::shared_ptr<redis::Connection> commands_;
   std::shared_ptr<std::atomic<std::uint64_t>> epoch_;
