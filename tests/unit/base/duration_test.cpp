@@ -1,9 +1,8 @@
 #include "base/duration.hpp"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <cstdint>
+#include <gtest/gtest.h>
 #include <string>
 #include <utility>
 

@@ -1,8 +1,7 @@
 #include "base/entry_id.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstdint>
+#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 
@@ -12,8 +11,8 @@ namespace {
 constexpr auto top = std::numeric_limits<std::uint64_t>::max();
 
 TEST(EntryId, text_and_back) {
-  for (const EntryId id : {EntryId{0, 0}, EntryId{1, 2}, EntryId{1'700'000'000'000, 17},
-                           EntryId{top, top}}) {
+  for (const EntryId id :
+       {EntryId{0, 0}, EntryId{1, 2}, EntryId{1'700'000'000'000, 17}, EntryId{top, top}}) {
     const auto back = parse_entry_id(to_string(id));
     ASSERT_TRUE(back.has_value()) << to_string(id);
     EXPECT_EQ(*back, id);
@@ -23,9 +22,9 @@ TEST(EntryId, text_and_back) {
 }
 
 TEST(EntryId, strict) {
-  for (const char* text : {"", "-", "1-", "-1", "+1-0", "1-+0", " 1-0", "1-0 ", "1--0", "1-0-0",
-                           "18446744073709551616-0", "0-18446744073709551616", "0x1-0", "$", "*",
-                           "1.0-0"}) {
+  for (const char* text :
+       {"", "-", "1-", "-1", "+1-0", "1-+0", " 1-0", "1-0 ", "1--0", "1-0-0",
+        "18446744073709551616-0", "0-18446744073709551616", "0x1-0", "$", "*", "1.0-0"}) {
     EXPECT_FALSE(parse_entry_id(text).has_value()) << text;
   }
   EXPECT_FALSE(parse_entry_id(std::string_view("1-0\0", 4)).has_value());
