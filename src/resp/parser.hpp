@@ -49,6 +49,7 @@ class Parser {
     std::uint32_t left;
   };
 
+  bool run_ahead();
   Step parse();
   Step parse_bulk(Type type);
   Step parse_body();

@@ -12,16 +12,17 @@ namespace {
 
 constexpr int wait_max_ms = 1000;
 
-/// Takes one `*n` of bulks off the front of `in`; nothing while it is not whole. The bytes come
-/// from the client under test: what is no command empties the buffer.
-std::optional<std::vector<std::string>> take_command(std::string& in) {
+/// Reads one `*n` of bulks at `from` and moves it behind; nothing while it is not whole. The bytes
+/// come from the client under test: what is no command empties the buffer.
+std::optional<std::vector<std::string>> take_command(std::string& in, std::size_t& from) {
   std::vector<std::string> args;
-  std::size_t at = 0;
+  std::size_t at = from;
   const auto number = [&](char type) -> std::optional<std::size_t> {
     const std::size_t end = in.find("\r\n", at);
     if (end == std::string::npos) return std::nullopt;
     if (in[at] != type) {
       in.clear();
+      from = at = 0;
       return std::nullopt;
     }
     const std::size_t value = std::strtoul(in.c_str() + at + 1, nullptr, 10);
@@ -36,7 +37,7 @@ std::optional<std::vector<std::string>> take_command(std::string& in) {
     args.push_back(in.substr(at, *size));
     at += *size + 2;
   }
-  in.erase(0, at);
+  from = at;
   return args;
 }
 
@@ -162,7 +163,9 @@ bool RespServer::read_from(Client& client, int number) {
     if (size == 0) return false;
     client.in.append(room, static_cast<std::size_t>(size));
   }
-  while (auto args = take_command(client.in)) answer(client, number, std::move(*args));
+  std::size_t from = 0;
+  while (auto args = take_command(client.in, from)) answer(client, number, std::move(*args));
+  client.in.erase(0, from);
   return true;
 }
 

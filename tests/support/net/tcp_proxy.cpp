@@ -32,9 +32,12 @@ TcpProxy::~TcpProxy() {
 }
 
 void TcpProxy::change(const std::function<void()>& what) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   what();
+  // poll() keeps a closed file alive until it returns: wait for the thread's next turn.
+  const std::uint64_t next = turn_ + 1;
   waker_.wake();
+  turned_.wait(lock, [&] { return turn_ >= next; });
 }
 
 void TcpProxy::delay(Way way, Ms base, Ms jitter) {
@@ -130,6 +133,8 @@ void TcpProxy::run() {
   for (;;) {
     poll_once();
     const std::lock_guard lock(mutex_);
+    ++turn_;
+    turned_.notify_all();
     if (stop_) return;
     waker_.drain();
     accept_all();

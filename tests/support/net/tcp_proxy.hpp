@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -98,6 +99,8 @@ class TcpProxy {
   const std::string unix_path_;
   const std::uint16_t target_port_;
   mutable std::mutex mutex_;  // held by the thread except while it polls
+  std::condition_variable turned_;
+  std::uint64_t turn_ = 0;
   Fd listener_;
   std::uint16_t port_;
   Waker waker_;
