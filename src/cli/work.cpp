@@ -26,6 +26,8 @@ namespace {
 using exec::Output;
 using exec::Verdict;
 
+constexpr milliseconds flush_max{1'000};
+
 std::string timestamp() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
@@ -241,6 +243,13 @@ int run_work(const WorkCommand& command) {
   shared.log(LogLevel::info, start_text(command));
   const int code = worker.run();
   shared.log(LogLevel::info, end_text(worker.stats(), code));
+  if (code == exit_code::hung || code == exit_code::not_drained) {
+    // Handler threads may still run, and use what this function owns. The helper sees the end of
+    // its socket and kills their commands.
+    shared.out.flush(flush_max);
+    shared.err.flush(flush_max);
+    std::_Exit(code);
+  }
   return code;
 }
 

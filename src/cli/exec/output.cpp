@@ -49,13 +49,21 @@ void Output::put(std::string_view line) {
   changed_.notify_all();
 }
 
+bool Output::flush(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, patience, [&] { return lines_.empty() && !writing_; });
+}
+
 void Output::write_lines(std::stop_token stop) {
   std::string batch;
   while (true) {
     {
       std::unique_lock lock(mutex_);
+      writing_ = false;
+      changed_.notify_all();
       changed_.wait(lock, stop, [&] { return !lines_.empty(); });
       if (lines_.empty()) return;  // asked to stop, and all is written
+      writing_ = true;
       batch.clear();
       while (!lines_.empty() && batch.size() < 64 * 1024) {
         batch += lines_.front();

@@ -25,6 +25,8 @@ class Output {
   /// `line` without its end.
   void put(std::string_view line);
   std::uint64_t dropped() const;
+  /// Waits until all is written, for at most `patience`. False: it is not.
+  bool flush(std::chrono::milliseconds patience);
 
  private:
   void write_lines(std::stop_token stop);
@@ -38,6 +40,7 @@ class Output {
   std::deque<std::string> lines_;
   std::size_t bytes_ = 0;
   bool dropping_ = false;
+  bool writing_ = false;
   bool broken_ = false;  ///< nobody will ever read it
   std::uint64_t dropped_ = 0, dropped_told_ = 0;
   std::jthread thread_;

@@ -100,6 +100,23 @@ TEST_F(CliTest, SIGTERM_ends_running_commands_and_hands_back) {
       << log() << log("log2");
 }
 
+// The second signal does not wait: 75, and still no command is left behind.
+TEST_F(CliTest, a_second_SIGTERM_ends_at_once_with_75) {
+  ASSERT_EQ(code(penstock({"send", "s", "--body", "x"})), 0);
+  const auto pids = dir_ / "pids";
+  Process worker = work({"s", "--group", "g", "--shell", "--exec",
+                         "trap '' TERM; echo $$ > " + pids.string() + "; sleep 60; sleep 60"});
+  ASSERT_TRUE(eventually([&] { return !read_file(pids).empty(); }, patience)) << log();
+  const pid_t pid = std::stoi(read_file(pids));
+  worker.signal(SIGTERM);
+  std::this_thread::sleep_for(milliseconds{200});
+  ASSERT_TRUE(worker.running()) << "it waits for the command";
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait(milliseconds{5'000}).value_or(ExitStatus{}).code, 75) << log();
+  EXPECT_TRUE(eventually([&] { return !alive(pid); }, milliseconds{1'000}));
+  EXPECT_NE(log().find("ended with 75"), std::string::npos) << log();
+}
+
 TEST_F(CliTest, max_run_counts_an_attempt) {
   ASSERT_EQ(code(penstock({"send", "s", "--body", "x"})), 0);
   Process worker = work({"s", "--group", "g", "--max-run", "300ms", "--backoff", "10ms..20ms",

@@ -37,6 +37,20 @@ TEST(Output, whole_lines_in_order) {
   EXPECT_EQ(read_all(pipe.read.get()), "one\ntwo\n\nthree\n");
 }
 
+TEST(Output, flush_waits_for_the_last_byte) {
+  Pipe pipe;
+  ASSERT_TRUE(make_pipe(pipe));
+  ASSERT_TRUE(set_nonblocking(pipe.read.get()));
+  Output output(pipe.write.get());
+  for (int i = 0; i < 100; ++i) {
+    output.put("line");
+    ASSERT_TRUE(output.flush(milliseconds{5'000}));
+    ASSERT_EQ(read_all(pipe.read.get()), "line\n");
+  }
+  output.put(std::string(200'000, 'x'));
+  EXPECT_FALSE(output.flush(milliseconds{50})) << "nobody reads it";
+}
+
 TEST(Output, a_line_without_end_is_cut_and_the_budget_holds) {
   Pipe pipe;
   ASSERT_TRUE(make_pipe(pipe));
