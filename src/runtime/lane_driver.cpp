@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::chrono::milliseconds sample_period{100};
 
-
 }  // namespace
 
 LaneDriver::LaneDriver(engine::LaneConfig config, store::Registration registration, Session main,
@@ -174,8 +173,10 @@ void LaneDriver::carry_out_reads(Actions& actions) {
     retention = engine_.retention();
   }
   if (actions.open) {
-    store.open(lane_, *actions.open, answer<store::Opened>([](Lane& lane, MonoTime now, auto& r) {
+    store.open(lane_, *actions.open,
+               answer<store::Opened>([this](Lane& lane, MonoTime now, auto& r) {
                  lane.on_opened(now, r);
+                 if (r) host_.opened(r->epoch);
                }));
   }
   if (!actions.ack.empty()) {

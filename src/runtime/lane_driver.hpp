@@ -18,6 +18,8 @@ struct LaneHost {
   std::function<void(engine::Severity, const std::string&)> log;
   std::function<void(const base::Failure&)> fatal;
   std::function<void()> drained;
+  /// The group is there (again); its epoch goes into the tokens of what runs from now on.
+  std::function<void(store::ServerMs)> opened;
 };
 
 /// One session with the store: calls of it are made on its executor only.
