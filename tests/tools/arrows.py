@@ -19,10 +19,11 @@ PARTS = {
     "web": {"base"},
 }
 
-# Single headers beyond the table: the words that engine and store share, a server's address.
+# Single headers beyond the table: the words that engine and store share; for the api, which puts
+# the whole together, a server's address and the event loop that connections run on.
 EXTRA = {
     "engine": {"store/types.hpp"},
-    "api": {"redis/config.hpp"},
+    "api": {"redis/config.hpp", "redis/asio_executor.hpp"},
 }
 
 # The library's face is for those above it; below, only the error type is known.
@@ -31,7 +32,7 @@ FACE_FOR_ALL = {"penstock/error.hpp"}
 
 # A third party's headers -> the parts that may have them. What is not named here is free in src/.
 THIRD_PARTY = [
-    (re.compile(r"boost/(asio|beast)/"), {"redis", "store/redis", "runtime", "cli", "web"}),
+    (re.compile(r"boost/(asio|beast)/"), {"redis", "store/redis", "runtime", "api", "cli", "web"}),
     (re.compile(r"boost/beast/"), {"web"}),
     (re.compile(r"boost/json"), {"format", "api", "cli", "web"}),
     (re.compile(r"boost/url"), {"redis", "api", "cli", "web"}),

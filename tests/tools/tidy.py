@@ -116,6 +116,16 @@ def check_file(root, path):
         yield from check_python(text)
 
 
+def check_test_folders(root):
+    """A test folder that tests/CMakeLists.txt does not name would never run, in silence."""
+    top = root / "tests/CMakeLists.txt"
+    listed = set(re.findall(r"[\w/.-]+", top.read_text())) if top.exists() else set()
+    for path in sorted(top.parent.rglob("CMakeLists.txt")):
+        rel = path.parent.relative_to(top.parent).as_posix()
+        if path != top and rel not in listed:
+            yield f"tests/{rel}/CMakeLists.txt", 1, "tests", "not named in tests/CMakeLists.txt"
+
+
 def faults_of(root):
     """All faults below `root` as (file, line, rule, message)."""
     for path in files_of(root):
@@ -123,6 +133,7 @@ def faults_of(root):
             continue
         for number, rule, message in check_file(root, path):
             yield path.relative_to(root).as_posix(), number, rule, message
+    yield from check_test_folders(root)
 
 
 def check_format(root):

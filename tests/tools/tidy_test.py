@@ -24,6 +24,8 @@ CLEAN = {
     "include/penstock/worker.hpp": "#pragma once\n#include <string>\n#include <penstock/x.hpp>\n",
     "include/penstock/asio.hpp": "#pragma once\n#include <boost/asio/awaitable.hpp>\n",
     "src/store/redis/scripts/x.lua": "return 1\n",
+    "tests/CMakeLists.txt": "set(FOLDERS\n  unit/base server/cli)\n",
+    "tests/unit/base/CMakeLists.txt": "add_test(a a)\n",
     "scripts/go": "#!/bin/sh\nexit 0\n",
     "src/base/long.cpp": "void f() {\n" + BODY * 68 + "}\nvoid g() {\n" + BODY * 68 + "}\n"
                          "const std::map<int, int> table = {\n" + "  {1, int(2)},\n" * 90 + "};\n",
@@ -90,6 +92,7 @@ FAULTS = [
     ("scripts/a", "exit 0\n", "script", 1),
     ("tools/a.py", "#!/usr/bin/env python3\n", "script", 1),
     ("tests/tools/a.py", "def f(:\n", "python", 1),
+    ("tests/server/CMakeLists.txt", "add_test(a a)\n", "tests", 1),
 ]
 
 
