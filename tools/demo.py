@@ -258,6 +258,8 @@ def main():
     parser.add_argument("--messages", type=int, default=10_000, metavar="N")
     parser.add_argument("--build", type=Path, default=ROOT / "build/release", metavar="FOLDER")
     options = parser.parse_args()
+    if options.messages < 1000:
+        parser.error("--messages below 1000: done before a worker could be killed")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     world = World(options.build.resolve())
     try:
