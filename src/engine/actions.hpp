@@ -46,7 +46,7 @@ struct Finished {
   enum class Kind : std::uint8_t { ack, retry, not_yet, release, dead, not_started };
   Slot slot;
   Kind kind = Kind::ack;
-  bool threw = false;                    ///< an exception, not a returned outcome
+  bool threw = false;  ///< an exception, not a returned outcome
   std::optional<MonoDuration> after;
   std::string why;
   MonoDuration took{0};
@@ -74,7 +74,7 @@ struct Actions {
   std::vector<store::ClaimItem> claim;
   std::optional<store::TakeRequest> take;
   bool wake = false;
-  std::uint32_t tick_max = 0;            ///< > 0: tick
+  std::uint32_t tick_max = 0;  ///< > 0: tick
   std::optional<store::PeekRequest> peek;
   std::optional<std::string> forget;
   bool trim = false;
@@ -83,10 +83,10 @@ struct Actions {
   std::vector<StopItem> stop;
   std::vector<ExtendItem> extend;
   std::vector<Slot> abandon;
-  bool poke_renewal = false;             ///< something must be renewed now
-  bool poke_io = false;                  ///< poll() has something to decide
-  std::optional<base::Failure> fatal;    ///< no use to go on: credentials or rights
-  bool drained = false;                  ///< all is over; clean() says how
+  bool poke_renewal = false;           ///< something must be renewed now
+  bool poke_io = false;                ///< poll() has something to decide
+  std::optional<base::Failure> fatal;  ///< no use to go on: credentials or rights
+  bool drained = false;                ///< all is over; clean() says how
 
   // Of poll_renewal() only: for the renewal session.
   std::vector<std::vector<store::Receipt>> renew;

@@ -29,7 +29,12 @@ void EntryTable::erase(std::uint32_t index) {
   Entry& entry = entries_[index];
   PENSTOCK_ASSERT(entry.state != Entry::State::free);
   if (const auto at = by_id_.find(entry.id); at != by_id_.end() && at->second == index) {
-    by_id_.erase(at);
+    const Slot older = entry.predecessor;
+    if (this->at(older) != nullptr) {
+      at->second = older.index;
+    } else {
+      by_id_.erase(at);
+    }
   }
   PENSTOCK_ASSERT(bytes_ >= entry.bytes);
   bytes_ -= entry.bytes;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "engine/actions.hpp"
 #include "store/types.hpp"
@@ -25,32 +25,33 @@ struct Entry {
 
   store::EntryId id;
   std::int64_t delivery = 0;
-  std::int64_t base = 0;              ///< lapses = delivery - base - 1
+  std::int64_t base = 0;  ///< lapses = delivery - base - 1
   store::BatchPtr batch;
-  std::uint32_t index = 0;            ///< in the batch
+  std::uint32_t index = 0;  ///< in the batch
   std::uint32_t bytes = 0;
   std::uint32_t generation = 0;
-  Slot successor{no_slot, 0};         ///< newer delivery of the same id, waits for this one's end
+  Slot successor{no_slot, 0};    ///< newer delivery of the same id, waits for this one's end
+  Slot predecessor{no_slot, 0};  ///< the older run of the same id that this one waits for
   State state = State::free;
   Retract retract = Retract::no;
-  bool lost = false;                  ///< the store said, or the group is gone: settles nothing
-  bool blocked = false;               ///< waits for an older run of the same id
-  bool renewing = false;              ///< a renewal of it is out
+  bool lost = false;      ///< the store said, or the group is gone: settles nothing
+  bool blocked = false;   ///< waits for an older run of the same id
+  bool renewing = false;  ///< a renewal of it is out
   bool stop_sent = false;
   bool timed_out = false;
-  bool unsure = false;                ///< an ack of it was sent and not answered
+  bool unsure = false;  ///< an ack of it was sent and not answered
   StopReason stop_reason = StopReason::drain;
-  std::uint64_t epoch = 0;            ///< of the connection that proved the lease
-  MonoTime lease_from;                ///< before the command was sent that took or renewed it
+  std::uint64_t epoch = 0;  ///< of the connection that proved the lease
+  MonoTime lease_from;      ///< before the command was sent that took or renewed it
   MonoTime admitted;
-  MonoTime started = base::never;     ///< known start of its run
+  MonoTime started = base::never;  ///< known start of its run
 };
 
 /// The lease table: slots that are used again, found by number or by entry id.
 class EntryTable {
  public:
   Entry& insert(store::EntryId id, std::uint32_t* index_out);
-  /// Frees a slot. Its id leads to it no more (unless it leads to a successor).
+  /// Frees a slot. Its id then leads to the older run of it, where one still goes on.
   void erase(std::uint32_t index);
   Entry* find(store::EntryId id);
   std::uint32_t index_of(store::EntryId id) const;

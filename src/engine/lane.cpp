@@ -1,10 +1,17 @@
 #include "engine/lane.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
 
 namespace penstock::engine {
+
+namespace {
+
+constexpr MonoDuration early_answer = std::chrono::milliseconds(5);
+
+}  // namespace
 
 Lane::Lane(LaneConfig config, MonoTime now)
     : config_(std::move(config)),
@@ -17,7 +24,8 @@ Lane::Lane(LaneConfig config, MonoTime now)
       next_enlist_(now) {}
 
 void Lane::note(Severity severity, std::string text) {
-  log_.push_back({severity, config_.lane.stream + "/" + config_.lane.group + ": " + std::move(text)});
+  log_.push_back(
+      {severity, config_.lane.stream + "/" + config_.lane.group + ": " + std::move(text)});
 }
 
 /// One place for every failed store call. True: it was dealt with here (the group is lost).
@@ -26,12 +34,13 @@ bool Lane::failed(MonoTime now, Op& op, const char* what, const base::Failure& f
   const std::uint32_t before = op.failures;
   op.failed(now, rng_);
   if (penstock::fatal(failure.code)) {
-    if (!fatal_) fatal_failure_ = base::Failure{failure.code, std::string(what) + ": " + failure.text};
+    if (!fatal_)
+      fatal_failure_ = base::Failure{failure.code, std::string(what) + ": " + failure.text};
     fatal_ = true;
     return false;
   }
   if (failure.code == errc::group_lost) {
-    group_lost(now, failure.text);
+    group_lost(failure.text);
     return true;
   }
   // One line when it begins, then one for each time the count doubles: bounded, never silent.
@@ -42,7 +51,7 @@ bool Lane::failed(MonoTime now, Op& op, const char* what, const base::Failure& f
   return false;
 }
 
-void Lane::group_lost(MonoTime now, const std::string& why) {
+void Lane::group_lost(const std::string& why) {
   if (heal_) return;
   heal_ = true;
   opened_ = false;
@@ -50,7 +59,7 @@ void Lane::group_lost(MonoTime now, const std::string& why) {
   due_.clear();
   overdue_.clear();
   // The group took the leases with it: nothing that was held can be settled any more.
-  table_.each([&](std::uint32_t index, Entry&) { lose(now, index, true); });
+  table_.each([&](std::uint32_t index, Entry&) { lose(index, true); });
 }
 
 void Lane::on_opened(MonoTime now, const Result<store::Opened>& reply) {
@@ -62,7 +71,8 @@ void Lane::on_opened(MonoTime now, const Result<store::Opened>& reply) {
   const store::Opened& opened = *reply;
   const bool first = !opened_;
   if (heal_ && opened.group_made) ++counters_.groups_recreated;
-  if (heal_) note(Severity::info, opened.group_made ? "the group is made again" : "the group is back");
+  if (heal_)
+    note(Severity::info, opened.group_made ? "the group is made again" : "the group is back");
   opened_ = true;
   reopen_ = false;
   heal_ = false;
@@ -79,8 +89,9 @@ void Lane::on_opened(MonoTime now, const Result<store::Opened>& reply) {
          "--retention delete_on_ack or trim_settled would remove them");
   }
   if (opened.retention != retention_ && retention_ == store::Retention::delete_on_ack && !first) {
-    note(Severity::warning, "a second group appeared: entries are trimmed once every group has "
-                            "settled them, not deleted on ack");
+    note(Severity::warning,
+         "a second group appeared: entries are trimmed once every group has "
+         "settled them, not deleted on ack");
   }
   retention_ = opened.retention;
   group_epoch_ = opened.epoch;
@@ -95,18 +106,24 @@ store::Note Lane::note_of(const Entry& entry) const {
 void Lane::on_taken(MonoTime now, MonoTime asked, std::uint64_t epoch,
                     const Result<store::BatchPtr>& r) {
   const std::size_t wanted = take_reserved_;
+  const bool early = take_waits_ && !wake_sent_ && now - asked < early_answer;
   take_reserved_ = 0;
   take_waits_ = wake_sent_ = false;
   if (!r) {
-    last_take_full_ = false;
+    new_may_wait_ = false;
     failed(now, take_, "reading", r.error());
     return;
   }
   if (take_.failures > 0) note(Severity::info, "reading works again");
   take_.succeeded();
   const std::size_t got = *r == nullptr ? 0 : (*r)->entries.size();
-  last_take_full_ = got > 0 && got >= wanted;
+  new_may_wait_ = got > 0 && got >= wanted;
   claimed_last_ = false;
+  early_ = early && got == 0 ? std::min(early_ + 1, 16u) : 0;
+  // A read that should have waited and came back with nothing must not become a loop.
+  if (early_ > 0) {
+    take_.not_before = now + base::exponential(Op::first / 10, Op::cap, 2.0, early_);
+  }
   if (got > 0) admit(now, asked, epoch, *r, nullptr);
 }
 
@@ -118,7 +135,8 @@ void Lane::admit(MonoTime now, MonoTime asked, std::uint64_t epoch, const store:
     std::int64_t base = 0;
     if (taken.note >= 0) base = batch->notes[static_cast<std::size_t>(taken.note)].base;
     if (foreign_base != nullptr) {
-      if (const auto at = foreign_base->find(taken.id); at != foreign_base->end()) base = at->second;
+      if (const auto at = foreign_base->find(taken.id); at != foreign_base->end())
+        base = at->second;
     }
     bytes += taken.bytes;
     admit_one(now, asked, epoch, batch, i, base);
@@ -130,9 +148,15 @@ void Lane::admit(MonoTime now, MonoTime asked, std::uint64_t epoch, const store:
 void Lane::admit_one(MonoTime now, MonoTime asked, std::uint64_t epoch,
                      const store::BatchPtr& batch, std::uint32_t i, std::int64_t base) {
   const store::Taken& taken = batch->entries[i];
-  const std::uint32_t older = table_.index_of(taken.id);
+  std::uint32_t older = table_.index_of(taken.id);
   if (older != no_slot && !table_[older].lost && table_[older].delivery >= taken.delivery) {
     return;  // an answer that was overtaken: what is held is this delivery or a newer one
+  }
+  // A newer delivery is here, so the older one is lost. What does not run goes at once; what runs
+  // stays, and the newer waits for its end.
+  if (older != no_slot) {
+    lose(older, true);
+    older = table_.index_of(taken.id);
   }
   std::uint32_t index = no_slot;
   Entry& entry = table_.insert(taken.id, &index);
@@ -149,16 +173,11 @@ void Lane::admit_one(MonoTime now, MonoTime asked, std::uint64_t epoch,
   if (taken.origin == store::Origin::lapsed) ++counters_.claimed_lapsed;
   if (older != no_slot) {
     entry.blocked = true;
+    entry.predecessor = table_.slot_of(older);
     table_[older].successor = table_.slot_of(index);
-    make_way(now, older);
     return;
   }
   offer(index);
-}
-
-/// A newer delivery of this id is here: the older one is lost, and the newer waits for its end.
-void Lane::make_way(MonoTime now, std::uint32_t older) {
-  if (!table_[older].lost) lose(now, older, true);
 }
 
 /// An entry that may run: its turn at a handler, or the dead letters if it lapsed too often.
@@ -175,19 +194,22 @@ void Lane::offer(std::uint32_t index) {
 }
 
 /// The lease is gone. What runs is asked to stop and keeps its slot; the rest leaves.
-void Lane::lose(MonoTime, std::uint32_t index, bool count) {
+void Lane::lose(std::uint32_t index, bool count) {
   Entry& entry = table_[index];
   if (entry.lost) return;
   entry.lost = true;
   if (count) ++counters_.lease_lost;
   switch (entry.state) {
-    case Entry::State::waiting: free_entry(index); return;
+    case Entry::State::waiting:
+      free_entry(index);
+      return;
     case Entry::State::dispatched:
       entry.retract = Entry::Retract::drop;
       to_retract_.push_back(table_.slot_of(index));
       return;
     case Entry::State::settling:  // the answer of the settle frees it
-    case Entry::State::free: return;
+    case Entry::State::free:
+      return;
   }
 }
 
@@ -204,7 +226,8 @@ void Lane::free_entry(std::uint32_t index) {
   }
 }
 
-void Lane::on_retracted(MonoTime now, const std::vector<Slot>& asked, const std::vector<Slot>& got) {
+void Lane::on_retracted(MonoTime now, const std::vector<Slot>& asked,
+                        const std::vector<Slot>& got) {
   for (const Slot slot : got) {
     Entry* entry = table_.at(slot);
     if (entry == nullptr) continue;

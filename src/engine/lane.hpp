@@ -23,7 +23,8 @@ using base::Result;
 /// told what happened (on_*), then asked what to do (poll). Every time in it is handed in.
 ///
 /// poll() decides all but the renewals; poll_renewal() decides those, on a thread of its own, so
-/// that nothing the other does can hold them up. The caller makes sure that one call runs at a time.
+/// that nothing the other does can hold them up. The caller makes sure that one call runs at a
+/// time.
 class Lane {
  public:
   /// `now`: the first time it is told; all its clocks begin there.
@@ -38,7 +39,8 @@ class Lane {
   // Answers of the store.
   void on_opened(MonoTime now, const Result<store::Opened>& reply);
   /// `asked`: the time before the take was sent; `epoch` as of then.
-  void on_taken(MonoTime now, MonoTime asked, std::uint64_t epoch, const Result<store::BatchPtr>& r);
+  void on_taken(MonoTime now, MonoTime asked, std::uint64_t epoch,
+                const Result<store::BatchPtr>& r);
   void on_ticked(MonoTime now, const Result<store::TickReply>& reply);
   void on_peeked(MonoTime now, const Result<store::PeekReply>& reply);
   void on_claimed(MonoTime now, MonoTime asked, std::uint64_t epoch,
@@ -71,7 +73,7 @@ class Lane {
   bool draining() const { return draining_; }
   bool unhealthy() const { return unhealthy_; }
   bool connected() const { return take_.failures == 0 && open_.failures == 0; }
-  /// After `drained`: nothing that a handler finished was left unsettled, and no run goes on.
+  /// After `drained`: all that was held is settled or handed back.
   bool clean() const { return clean_; }
 
  private:
@@ -94,11 +96,10 @@ class Lane {
              const std::map<store::EntryId, std::int64_t>* foreign_base);
   void admit_one(MonoTime now, MonoTime asked, std::uint64_t epoch, const store::BatchPtr& batch,
                  std::uint32_t index, std::int64_t base);
-  void make_way(MonoTime now, std::uint32_t older);
-  void lose(MonoTime now, std::uint32_t index, bool count);
+  void lose(std::uint32_t index, bool count);
   void free_entry(std::uint32_t index);
   void offer(std::uint32_t index);
-  void group_lost(MonoTime now, const std::string& why);
+  void group_lost(const std::string& why);
   bool failed(MonoTime now, Op& op, const char* what, const base::Failure& failure);
   void note(Severity severity, std::string text);
   store::Note note_of(const Entry& entry) const;
@@ -121,11 +122,12 @@ class Lane {
   void poll_reads(MonoTime now, Actions& out);
   void poll_claims(MonoTime now, Actions& out, std::size_t& free);
   void poll_take(MonoTime now, Actions& out, std::size_t free);
-  void poll_tick(MonoTime now, Actions& out, std::size_t free);
+  void poll_tick(MonoTime now, Actions& out);
   void poll_runs(MonoTime now, std::uint64_t epoch, Actions& out);
   void poll_watch(MonoTime now);
   void watch_overtime(MonoTime now, std::uint32_t index, Entry& entry);
   bool candidates() const { return !due_.empty() || !overdue_.empty(); }
+  bool may_look() const { return take_.out || free_slots() > 0; }
   std::size_t limit() const { return window_.limit(crowded_); }
   void hand_over(Actions& out);
   void poll_drain(MonoTime now, Actions& out);
@@ -134,7 +136,7 @@ class Lane {
   std::vector<store::ClaimItem> next_claims(std::size_t max);
 
   // lane_reclaim.cpp
-  void poll_sweep(MonoTime now, Actions& out, std::size_t free);
+  void poll_sweep(MonoTime now, Actions& out);
   bool ours_by_name(const std::string& consumer) const;
   void learn_workers(MonoTime now, const store::PeekReply& reply);
   void add_overdue(MonoTime now, const store::PeekReply& reply);
@@ -155,29 +157,32 @@ class Lane {
 
   // reading
   std::size_t take_reserved_ = 0, claim_reserved_ = 0;
-  bool take_waits_ = false, wake_sent_ = false, last_take_full_ = false, claimed_last_ = false;
+  bool take_waits_ = false, wake_sent_ = false, claimed_last_ = false;
+  std::uint32_t early_ = 0;    ///< reads in a row that came back empty without waiting
+  bool new_may_wait_ = false;  ///< the last read was full, or a claim came since
   std::size_t settling_ = 0;
 
   // dispatching
-  std::vector<Slot> to_run_;               ///< waiting entries whose turn it is
+  std::vector<Slot> to_run_;  ///< waiting entries whose turn it is
   std::vector<Slot> to_retract_;
   std::vector<StopItem> to_stop_;
   std::vector<ExtendItem> to_extend_;
   std::vector<Slot> to_abandon_;
   bool want_renewal_ = false;
   bool crowded_ = false;
-  MonoTime last_freed_;                    ///< when a handler last came free
+  MonoTime last_freed_;  ///< when a handler last came free
   MonoTime next_watch_;
   std::size_t hung_ = 0;
 
   // settling
-  std::deque<Slot> acks_;                  ///< finished well; flushed as fast acks where proved
-  std::deque<Outcome> outcomes_;           ///< fenced
+  std::deque<Slot> acks_;         ///< finished well; flushed as fast acks where proved
+  std::deque<Outcome> outcomes_;  ///< fenced
   std::vector<Slot> acks_out_;
   std::vector<Outcome> outcomes_out_;
 
   // reclaiming
   MonoTime next_tick_, next_sweep_;
+  std::uint64_t seen_epoch_ = 0;  ///< of the connection that seen_ was learned on
   std::uint32_t tick_asked_ = 0;
   std::deque<store::EntryId> due_;
   std::deque<Overdue> overdue_;

@@ -18,6 +18,8 @@ constexpr std::string_view timeout_field = "penstock-timeout";
 void Lane::poll(MonoTime now, std::uint64_t epoch, Actions& out) {
   if (drained_) return;
   if (fatal_failure_) out.fatal = std::exchange(fatal_failure_, std::nullopt);
+  if (std::exchange(seen_epoch_, epoch) != epoch)
+    seen_.clear();  // a new connection: no baseline yet
   poll_open(now, out);
   poll_watch(now);
   if (draining_) {
@@ -55,21 +57,23 @@ void Lane::poll_open(MonoTime now, Actions& out) {
 }
 
 std::size_t Lane::free_slots() const {
-  const std::size_t used = table_.size() + take_reserved_ + claim_reserved_ + hung_;
+  // A run that was given up has no entry here any more, and a spare thread in its place.
+  if (unhealthy_) return 0;
+  const std::size_t used = table_.size() + take_reserved_ + claim_reserved_;
   const std::size_t top = limit();
   return used >= top ? 0 : top - used;
 }
 
 void Lane::poll_reads(MonoTime now, Actions& out) {
   std::size_t free = free_slots();
-  poll_tick(now, out, free);
-  poll_sweep(now, out, free);
+  poll_tick(now, out);
+  poll_sweep(now, out);
   poll_claims(now, out, free);
   poll_take(now, out, free);
 }
 
-void Lane::poll_tick(MonoTime now, Actions& out, std::size_t free) {
-  if (!tick_.ready(now) || now < next_tick_ || (free == 0 && !take_.out)) return;
+void Lane::poll_tick(MonoTime now, Actions& out) {
+  if (!tick_.ready(now) || now < next_tick_ || !may_look()) return;
   tick_asked_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(limit(), 16, store::batch_max));
   out.tick_max = tick_asked_;
   tick_.begin();
@@ -87,8 +91,8 @@ void Lane::poll_claims(MonoTime now, Actions& out, std::size_t& free) {
     }
     return;
   }
-  std::size_t most = std::min(free, store::batch_max);
-  if (last_take_full_) {
+  std::size_t most = window_.by_bytes(std::min(free, store::batch_max), table_.bytes());
+  if (new_may_wait_) {
     if (free >= 4) {
       most = std::min(most, free * 3 / 4);
     } else if (claimed_last_) {
@@ -99,7 +103,7 @@ void Lane::poll_claims(MonoTime now, Actions& out, std::size_t& free) {
   if (out.claim.empty()) return;
   claim_.begin();
   claim_reserved_ = out.claim.size();
-  claimed_last_ = true;
+  claimed_last_ = new_may_wait_ = true;
   free -= std::min(free, claim_reserved_);
 }
 
@@ -131,7 +135,7 @@ std::vector<store::ClaimItem> Lane::next_claims(std::size_t most) {
 void Lane::poll_take(MonoTime now, Actions& out, std::size_t free) {
   if (free == 0 || !take_.ready(now)) return;
   const bool claims_first = claim_.out || (candidates() && claim_.ready(now));
-  if (claims_first && !last_take_full_) return;
+  if (claims_first && !new_may_wait_) return;
   // Few reads of many entries: only where handlers might run dry is a small read worth its cost.
   const std::size_t unfinished = table_.size() - settling_;
   if (unfinished > config_.concurrency && free * 4 < limit()) return;
@@ -139,7 +143,8 @@ void Lane::poll_take(MonoTime now, Actions& out, std::size_t free) {
   if (count == 0) return;
   store::TakeRequest request;
   request.max = static_cast<std::uint32_t>(count);
-  const MonoDuration wait = claims_first ? MonoDuration::zero() : std::min(wait_max, config_.lease / 4);
+  const MonoDuration wait =
+      claims_first ? MonoDuration::zero() : std::min(wait_max, config_.lease / 4);
   request.wait = std::chrono::duration_cast<std::chrono::milliseconds>(wait);
   take_reserved_ = count;
   take_waits_ = wait > MonoDuration::zero();
@@ -160,7 +165,10 @@ void Lane::poll_runs(MonoTime now, std::uint64_t epoch, Actions& out) {
     } else {
       entry->state = Entry::State::dispatched;
       entry->retract = Entry::Retract::no;
-      out.run.push_back({slot, entry->batch, entry->index, entry->lease_from + config_.fresh_age()});
+      entry->stop_sent = false;  // of an earlier turn that never began, as is `started`
+      entry->started = base::never;
+      out.run.push_back(
+          {slot, entry->batch, entry->index, entry->lease_from + config_.fresh_age()});
     }
   }
   to_run_ = std::move(later);
@@ -173,8 +181,10 @@ std::optional<MonoDuration> Lane::max_run_of(const Entry& entry) const {
     const std::string_view text = entry.batch->value(taken, i);
     std::int64_t ms = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
-    // What a producer wrote is no order to run for ever, nor to fail at once: a sane number or ours.
-    if (error == std::errc{} && end == text.data() + text.size() && ms > 0 && ms < 1'000'000'000'000) {
+    // What a producer wrote is no order to run for ever, nor to fail at once: a sane number or
+    // ours.
+    if (error == std::errc{} && end == text.data() + text.size() && ms > 0 &&
+        ms < 1'000'000'000'000) {
       return std::chrono::milliseconds(ms);
     }
   }
@@ -215,7 +225,8 @@ void Lane::watch_overtime(MonoTime now, std::uint32_t index, Entry& entry) {
     return;
   }
   if (now - entry.started < *most + config_.stop_grace) return;
-  // It does not stop: the thread is given up, its slot replaced, and the entry runs again elsewhere.
+  // It does not stop: the thread is given up, its slot replaced, and the entry runs again
+  // elsewhere.
   to_abandon_.push_back(slot);
   ++hung_;
   last_freed_ = now;
@@ -234,11 +245,9 @@ void Lane::poll_drain(MonoTime now, Actions& out) {
     out.wake = true;
   }
   const bool ask = !stopped_runs_ && now >= drain_from_ + config_.drain - config_.stop_grace;
-  std::size_t running = 0;
   table_.each([&](std::uint32_t index, Entry& entry) {
     if (entry.state == Entry::State::waiting && !entry.blocked) return hand_back(index);
     if (entry.state != Entry::State::dispatched) return;
-    ++running;
     const Slot slot = table_.slot_of(index);
     if (entry.started == base::never && entry.retract == Entry::Retract::no) {
       entry.retract = Entry::Retract::release;
@@ -252,7 +261,7 @@ void Lane::poll_drain(MonoTime now, Actions& out) {
   });
   stopped_runs_ = stopped_runs_ || ask;
   if (table_.size() == 0 && !take_.out && !claim_.out) {
-    if (!forgot_self_ && opened_ && !fatal_) {
+    if (!forgot_self_ && opened_ && !fatal_ && !forget_.out) {
       forgot_self_ = true;
       forget_.begin();
       out.forget = config_.lane.consumer;
@@ -261,11 +270,7 @@ void Lane::poll_drain(MonoTime now, Actions& out) {
     if (!forget_.out) clean_ = drained_ = true;
   }
   if (!drained_ && now >= drain_from_ + config_.drain) {
-    const bool only_releases =
-        std::all_of(outcomes_.begin(), outcomes_.end(), [](const Outcome& o) {
-          return o.kind == Finished::Kind::release;
-        }) && acks_.empty() && acks_out_.empty();
-    clean_ = running == 0 && only_releases;
+    clean_ = table_.size() == 0;
     drained_ = true;
   }
   out.drained = drained_;
@@ -278,13 +283,16 @@ MonoTime Lane::next_poll(MonoTime now) const {
   if (!fatal_ && (!opened_ || reopen_)) at(open_.next(now));
   if (!log_.empty() || fatal_failure_) at(now);
   if (opened_ && !draining_ && !fatal_) {
-    at(tick_.next(next_tick_));
-    at(peek_.next(peek_more_ && overdue_.empty() ? now : next_sweep_));
+    // Without room neither goes: whatever makes room is an event, and polls.
+    if (may_look()) {
+      at(tick_.next(next_tick_));
+      if (overdue_.empty()) at(peek_.next(peek_more_ ? now : next_sweep_));
+    }
     if (candidates() && claim_.not_before > now) at(claim_.next(now));
     if (take_.not_before > now) at(take_.next(now));
   }
-  if (!acks_.empty()) at(ack_.next(now));
-  if (!outcomes_.empty()) at(settle_.next(now));
+  if (opened_ && !acks_.empty()) at(ack_.next(now));
+  if (opened_ && !outcomes_.empty()) at(settle_.next(now));
   if (table_.size() > 0) at(next_watch_);
   if (draining_) at(now + std::chrono::milliseconds(50));
   return std::max(next, now + std::chrono::milliseconds(1));

@@ -10,6 +10,7 @@ namespace {
 
 constexpr MonoDuration tick_period = std::chrono::milliseconds(600);
 constexpr MonoDuration tick_spacing = std::chrono::milliseconds(5);
+constexpr MonoDuration peek_spacing = std::chrono::milliseconds(12);  // 20,000 entries a second
 constexpr MonoDuration sweep_spacing = std::chrono::milliseconds(100);
 constexpr std::size_t overdue_max = 256;
 constexpr std::size_t gone_max = 64;
@@ -35,14 +36,16 @@ void Lane::on_ticked(MonoTime now, const Result<store::TickReply>& reply) {
   tick_.succeeded();
   ++counters_.ticks;
   if (!reply->group_there) {
-    group_lost(now, "the server does not know it");
+    group_lost("the server does not know it");
     return;
   }
   due_.assign(reply->due.begin(), reply->due.end());
   due_more_ = reply->due.size() >= tick_asked_;
   next_tick_ = now + tick_period;
-  if (reply->next_due) {
-    const auto wait = std::chrono::milliseconds(std::max<store::ServerMs>(*reply->next_due - reply->now, 0));
+  // Where more are due than were listed, their claims ask for the next list.
+  if (reply->next_due && !due_more_) {
+    const auto wait =
+        std::chrono::milliseconds(std::max<store::ServerMs>(*reply->next_due - reply->now, 0));
     if (wait < tick_period) next_tick_ = now + std::max<MonoDuration>(wait, tick_spacing);
   }
   if (reply->retention != retention_) retention_ = reply->retention;
@@ -50,22 +53,22 @@ void Lane::on_ticked(MonoTime now, const Result<store::TickReply>& reply) {
   if (reply->groups > 1 && retention_ == store::Retention::delete_on_ack) reopen_ = true;
 }
 
-void Lane::poll_sweep(MonoTime now, Actions& out, std::size_t free) {
+void Lane::poll_sweep(MonoTime now, Actions& out) {
   if (forget_.ready(now) && !gone_.empty()) {
     forget_.begin();
     out.forget = std::move(gone_.back());
     gone_.pop_back();
   }
-  const bool room = free > 0 || take_.out;
-  if (!peek_.ready(now) || !room || !overdue_.empty()) return;
+  if (!peek_.ready(now) || !may_look() || !overdue_.empty()) return;
   const bool due = now >= next_sweep_;
   if (!due && !peek_more_) return;
   if (due && !peek_more_) {
     peek_cursor_.clear();
     ++counters_.sweeps;
     const MonoDuration period = std::max(config_.sweep, sweep_spacing);
-    next_sweep_ = now + period - MonoDuration(static_cast<MonoDuration::rep>(
-                                     rng_.unit() * 0.25 * static_cast<double>(period.count())));
+    next_sweep_ = now + period -
+                  MonoDuration(static_cast<MonoDuration::rep>(rng_.unit() * 0.25 *
+                                                              static_cast<double>(period.count())));
     if (retention_ == store::Retention::trim_settled && trim_.ready(now)) {
       trim_.begin();
       out.trim = true;
@@ -92,6 +95,7 @@ void Lane::on_peeked(MonoTime now, const Result<store::PeekReply>& reply) {
   peek_more_ = !reply->cursor.empty();
   learn_workers(now, *reply);
   add_overdue(now, *reply);
+  if (peek_more_ && overdue_.empty()) peek_.not_before = now + peek_spacing;
   for (const std::string& consumer : reply->gone) {
     if (gone_.size() >= gone_max) break;
     if (consumer == config_.lane.consumer || consumer == store::parked_consumer) continue;
@@ -120,7 +124,8 @@ void Lane::add_overdue(MonoTime now, const store::PeekReply& reply) {
     Overdue candidate{{pending.id, pending.owner, pending.delivery, 0}, false};
     if (const auto row = leases_ms_.find(pending.owner); row != leases_ms_.end()) {
       candidate.item.min_idle_ms = row->second;
-      const MonoTime watched = seen_[pending.owner].since + std::chrono::milliseconds(row->second / 4);
+      const MonoTime watched =
+          seen_[pending.owner].since + std::chrono::milliseconds(row->second / 4);
       if (pending.owner != config_.lane.consumer && now < watched) {
         next_sweep_ = std::min(next_sweep_, watched);
         continue;

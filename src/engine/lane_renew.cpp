@@ -7,7 +7,8 @@
 namespace penstock::engine {
 
 void Lane::poll_renewal(MonoTime now, std::uint64_t epoch, Actions& out) {
-  if (drained_ || fatal_) return;
+  // Also after a refused command: what runs must be renewed, or told to stop, until the end.
+  if (drained_) return;
   std::vector<store::Receipt> receipts;
   const bool may_send = opened_ && renew_.ready(now);
   table_.each([&](std::uint32_t index, Entry& entry) {
@@ -18,7 +19,8 @@ void Lane::poll_renewal(MonoTime now, std::uint64_t epoch, Actions& out) {
       receipts.push_back({entry.id, entry.delivery});
       if (receipts.size() == store::batch_max) out.renew.push_back(std::exchange(receipts, {}));
     }
-    // It could not be renewed: the handler is asked to stop while the server still counts the lease.
+    // It could not be renewed: the handler is asked to stop while the server still counts the
+    // lease.
     if (entry.state == Entry::State::dispatched && !entry.stop_sent && age >= config_.stop_age()) {
       entry.stop_sent = true;
       entry.stop_reason = StopReason::lease_lost;
@@ -26,7 +28,7 @@ void Lane::poll_renewal(MonoTime now, std::uint64_t epoch, Actions& out) {
     }
   });
   if (!receipts.empty()) out.renew.push_back(std::move(receipts));
-  if (opened_ && !draining_ && enlist_.ready(now) && now >= next_enlist_) {
+  if (opened_ && !draining_ && !fatal_ && enlist_.ready(now) && now >= next_enlist_) {
     enlist_.begin();
     out.enlist = true;
     next_enlist_ = now + config_.renew_age();
@@ -59,7 +61,9 @@ void Lane::on_renewed(MonoTime now, MonoTime asked, std::uint64_t epoch,
         entry.lease_from = std::max(entry.lease_from, asked);
         entry.epoch = epoch;
         ++counters_.renewals;
-        if (entry.state == Entry::State::dispatched && entry.started == base::never) {
+        // One that was told to stop does not begin: it comes back unstarted and is given out anew.
+        if (entry.state == Entry::State::dispatched && entry.started == base::never &&
+            !entry.stop_sent) {
           to_extend_.push_back({table_.slot_of(index), entry.lease_from + config_.fresh_age()});
         }
         break;
@@ -69,7 +73,7 @@ void Lane::on_renewed(MonoTime now, MonoTime asked, std::uint64_t epoch,
       case store::RenewStatus::other_owner:
       case store::RenewStatus::not_pending:
         // A settle of it is on the way: its own answer tells.
-        if (entry.state != Entry::State::settling) lose(now, index, true);
+        if (entry.state != Entry::State::settling) lose(index, true);
         break;
     }
   }
@@ -78,7 +82,8 @@ void Lane::on_renewed(MonoTime now, MonoTime asked, std::uint64_t epoch,
     return;
   }
   counters_.renew_failures += 1;
-  const base::Failure odd{errc::protocol_error, "a renewal was answered with another number of items"};
+  const base::Failure odd{errc::protocol_error,
+                          "a renewal was answered with another number of items"};
   failed(now, renew_, "renewing leases", reply ? odd : reply.error());
 }
 

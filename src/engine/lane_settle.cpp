@@ -17,7 +17,8 @@ std::string bounded(const std::string& text) {
 }
 
 std::chrono::milliseconds to_ms(MonoDuration d) {
-  return std::chrono::ceil<std::chrono::milliseconds>(std::clamp(d, MonoDuration::zero(), delay_max));
+  return std::chrono::ceil<std::chrono::milliseconds>(
+      std::clamp(d, MonoDuration::zero(), delay_max));
 }
 
 }  // namespace
@@ -75,12 +76,17 @@ void Lane::finish(MonoTime now, Entry& entry, std::uint32_t index, const Finishe
     case Finished::Kind::retry:
       // A handler that throws because it was asked to stop has not failed.
       if (stopped && run.threw) return hand_back(index);
-      return settle_retry(entry, slot, run.after, run.why, entry.timed_out ? "timeout" : "attempts");
+      return settle_retry(entry, slot, run.after, run.why,
+                          entry.timed_out ? "timeout" : "attempts");
     case Finished::Kind::not_yet:
-      return settle_park(entry, slot, run.kind, run.after.value_or(config_.not_yet), note_of(entry));
-    case Finished::Kind::release: return hand_back(index);
-    case Finished::Kind::dead: return settle_dead(entry, slot, "rejected", run.why);
-    case Finished::Kind::not_started: return;
+      return settle_park(entry, slot, run.kind, run.after.value_or(config_.not_yet),
+                         note_of(entry));
+    case Finished::Kind::release:
+      return hand_back(index);
+    case Finished::Kind::dead:
+      return settle_dead(entry, slot, "rejected", run.why);
+    case Finished::Kind::not_started:
+      return;
   }
 }
 
@@ -192,8 +198,9 @@ void Lane::on_acked(MonoTime now, const Result<store::AckReply>& reply) {
   counters_.acked += sent.size() - zero;
   if (zero > 0) {
     if (counters_.ack_zero == 0) {
-      note(Severity::warning, "some acknowledged entries were not pending any more: another hand "
-                              "acked them, or the group was made again");
+      note(Severity::warning,
+           "some acknowledged entries were not pending any more: another hand "
+           "acked them, or the group was made again");
     }
     counters_.ack_zero += zero;
   }
@@ -209,7 +216,8 @@ void Lane::on_settled(MonoTime now, const Result<std::vector<store::SettleStatus
       if (Entry* entry = table_.at(at->slot); entry != nullptr) entry->unsure = true;
       outcomes_.push_front(std::move(*at));
     }
-    const base::Failure odd{errc::protocol_error, "a settle was answered with another number of items"};
+    const base::Failure odd{errc::protocol_error,
+                            "a settle was answered with another number of items"};
     failed(now, settle_, "settling", reply ? odd : reply.error());
     return;
   }
@@ -224,8 +232,9 @@ void Lane::on_settled(MonoTime now, const Result<std::vector<store::SettleStatus
   }
   if (refused) {
     failed(now, settle_, "settling",
-           {errc::storage_full, "the server refuses to store a retry or a dead letter; the entry "
-                                "keeps its lease until it can"});
+           {errc::storage_full,
+            "the server refuses to store a retry or a dead letter; the entry "
+            "keeps its lease until it can"});
   } else {
     settle_.succeeded();
   }
@@ -246,18 +255,30 @@ void Lane::settled_one(const Outcome& outcome, store::SettleStatus status) {
     ++counters_.stale_settles;
     if (!entry->lost) ++counters_.lease_lost;
     if (!entry->unsure) {
-      note(Severity::warning, "the lease of " + base::to_string(entry->id) +
-                                  " was lost before its outcome could be stored; another delivery counts");
+      note(Severity::warning,
+           "the lease of " + base::to_string(entry->id) +
+               " was lost before its outcome could be stored; another delivery counts");
     }
   }
   if (done) {
     switch (outcome.kind) {
-      case Finished::Kind::ack: ++counters_.acked; break;
-      case Finished::Kind::retry: ++counters_.retried; break;
-      case Finished::Kind::not_yet: ++counters_.not_yet; break;
-      case Finished::Kind::release: ++counters_.released; break;
-      case Finished::Kind::dead: ++counters_.dead; break;
-      case Finished::Kind::not_started: break;
+      case Finished::Kind::ack:
+        ++counters_.acked;
+        break;
+      case Finished::Kind::retry:
+        ++counters_.retried;
+        break;
+      case Finished::Kind::not_yet:
+        ++counters_.not_yet;
+        break;
+      case Finished::Kind::release:
+        ++counters_.released;
+        break;
+      case Finished::Kind::dead:
+        ++counters_.dead;
+        break;
+      case Finished::Kind::not_started:
+        break;
     }
   }
   free_entry(outcome.slot.index);

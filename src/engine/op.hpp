@@ -33,9 +33,7 @@ struct Op {
     not_before = now + base::half_jitter(base::exponential(first, cap, 2.0, n), rng);
   }
   /// When this op may go again, for the next wake-up; `never` while it is out.
-  MonoTime next(MonoTime wanted) const {
-    return out ? base::never : std::max(wanted, not_before);
-  }
+  MonoTime next(MonoTime wanted) const { return out ? base::never : std::max(wanted, not_before); }
 };
 
 }  // namespace penstock::engine

@@ -20,7 +20,8 @@ class Window {
   void arrived(std::size_t entries, std::size_t bytes) {
     if (entries == 0) return;
     const double mean = static_cast<double>(bytes) / static_cast<double>(entries);
-    mean_bytes_ = mean_bytes_ == 0.0 ? mean : std::max(mean, mean_bytes_ + (mean - mean_bytes_) / 8);
+    mean_bytes_ =
+        mean_bytes_ == 0.0 ? mean : std::max(mean, mean_bytes_ + (mean - mean_bytes_) / 8);
   }
 
   /// Limit of unsettled entries. `crowded`: buffered ones waited without a slot coming free, so
@@ -30,8 +31,10 @@ class Window {
       case PrefetchKind::count:
         return crowded ? std::min(config_.prefetch_entries, config_.concurrency)
                        : config_.prefetch_entries;
-      case PrefetchKind::none: return crowded ? config_.concurrency : prefetch_max;
-      case PrefetchKind::automatic: break;
+      case PrefetchKind::none:
+        return crowded ? config_.concurrency : prefetch_max;
+      case PrefetchKind::automatic:
+        break;
     }
     if (crowded || mean_run_ns_ == 0.0) return config_.concurrency;
     const double in_100_ms = 1e8 / mean_run_ns_ * static_cast<double>(config_.concurrency);
@@ -46,7 +49,8 @@ class Window {
     if (mean_bytes_ == 0.0) return std::min<std::size_t>(free, first_read);
     const double left = static_cast<double>(config_.prefetch_bytes - held_bytes);
     const double fit = left / std::max(mean_bytes_, 1.0);
-    return std::min(free, std::max<std::size_t>(1, fit > 1e9 ? free : static_cast<std::size_t>(fit)));
+    return std::min(free,
+                    std::max<std::size_t>(1, fit > 1e9 ? free : static_cast<std::size_t>(fit)));
   }
 
  private:
