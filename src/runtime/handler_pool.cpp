@@ -85,7 +85,9 @@ void HandlerPool::run(std::vector<engine::RunItem> items) {
     const std::lock_guard lock(shared_->mutex);
     shared_->queue.push_back({std::move(block), 0, items.size()});
     shared_->queued += items.size();
-    if (shared_->worth_waking()) {
+    // A thread whose run lasts is awake and no help: one that is idle must come.
+    if (shared_->worth_waking() ||
+        (shared_->idle > 0 && shared_->all_awake_are_long(std::chrono::steady_clock::now()))) {
       // Where runs are short one thread wakes the next itself; long ones need all at once.
       const bool short_runs = shared_->mean_run_ns > 0 && shared_->mean_run_ns < 50'000;
       wake = short_runs ? 1 : std::min(shared_->idle, items.size());
@@ -190,8 +192,8 @@ std::vector<engine::Started> HandlerPool::running() {
     runs.push_back({seat->slot, seat->since});
     stealable = stealable || seat->chunk.size() > 0;
   }
-  // The rest of a chunk whose run turned out long: an idle thread takes it.
-  if (stealable && shared_->idle > 0) shared_->work.notify_one();
+  // The rest of a chunk, or of the queue, behind a run that turned out long.
+  if ((stealable || shared_->queued > 0) && shared_->idle > 0) shared_->work.notify_one();
   return runs;
 }
 

@@ -12,19 +12,24 @@ namespace {
 using base::MonoTime;
 using std::chrono::nanoseconds;
 
-constexpr std::int64_t short_run_ns = 50'000;     // below it, runs are handed over in chunks
-constexpr std::int64_t chunk_ns = 1'000'000;      // what a chunk may take
+constexpr std::int64_t short_run_ns = 50'000;  // below it, runs are handed over in chunks
+constexpr std::int64_t chunk_ns = 1'000'000;   // what a chunk may take
 constexpr std::size_t chunk_max = 64;
-constexpr std::int64_t wake_backlog_ns = 200'000; // what must wait before one more thread is woken
-constexpr nanoseconds tell_at_once{20'000};       // results of longer runs are told one by one
+constexpr std::int64_t wake_backlog_ns = 200'000;  // what must wait before one more thread is woken
+constexpr nanoseconds tell_at_once{20'000};        // results of longer runs are told one by one
 
 engine::Finished::Kind kind_of(Outcome::Kind kind) {
   switch (kind) {
-    case Outcome::Kind::ack: return engine::Finished::Kind::ack;
-    case Outcome::Kind::retry: return engine::Finished::Kind::retry;
-    case Outcome::Kind::not_yet: return engine::Finished::Kind::not_yet;
-    case Outcome::Kind::release: return engine::Finished::Kind::release;
-    case Outcome::Kind::dead: return engine::Finished::Kind::dead;
+    case Outcome::Kind::ack:
+      return engine::Finished::Kind::ack;
+    case Outcome::Kind::retry:
+      return engine::Finished::Kind::retry;
+    case Outcome::Kind::not_yet:
+      return engine::Finished::Kind::not_yet;
+    case Outcome::Kind::release:
+      return engine::Finished::Kind::release;
+    case Outcome::Kind::dead:
+      return engine::Finished::Kind::dead;
   }
   return engine::Finished::Kind::retry;
 }
@@ -46,6 +51,15 @@ bool HandlerPool::Shared::worth_waking() const {
   const std::int64_t mean = mean_run_ns.load(std::memory_order_relaxed);
   if (mean == 0 || mean >= short_run_ns || idle == live) return true;
   return static_cast<std::int64_t>(queued) * mean > wake_backlog_ns;
+}
+
+bool HandlerPool::Shared::all_awake_are_long(MonoTime now) const {
+  std::size_t lasting = 0;
+  for (const std::shared_ptr<Seat>& seat : seats) {
+    const std::lock_guard lock(seat->mutex);
+    if (seat->busy && now - seat->since > nanoseconds(wake_backlog_ns)) ++lasting;
+  }
+  return lasting >= live - idle;
 }
 
 /// Waits for work. False: the pool closes, or this seat was given up.
@@ -71,7 +85,8 @@ bool HandlerPool::Shared::take_queued(Seat& seat) {
   const std::int64_t mean = mean_run_ns.load(std::memory_order_relaxed);
   std::size_t most = 1;
   if (mean > 0 && mean < short_run_ns) {
-    most = std::min(chunk_max, static_cast<std::size_t>(chunk_ns / std::max<std::int64_t>(mean, 1)));
+    most =
+        std::min(chunk_max, static_cast<std::size_t>(chunk_ns / std::max<std::int64_t>(mean, 1)));
   }
   Chunk& front = queue.front();
   const std::size_t n = std::min(most, front.size());
@@ -111,7 +126,8 @@ bool HandlerPool::Shared::begin_next(Seat& seat, MonoTime now, Run** run, std::s
     std::uint8_t expected = HandlerPool::queued;
     if (now.time_since_epoch().count() > next.start_before.load(std::memory_order_relaxed)) {
       if (next.state.compare_exchange_strong(expected, taken_back)) {
-        seat.finished.push_back({next.slot, engine::Finished::Kind::not_started, false, {}, {}, {}});
+        seat.finished.push_back(
+            {next.slot, engine::Finished::Kind::not_started, false, {}, {}, {}});
       }
       continue;
     }

@@ -60,6 +60,8 @@ struct HandlerPool::Shared {
   void tell();
   /// Is another thread worth its waking?
   bool worth_waking() const;
+  /// Will no thread that is awake come for more work soon? Under `mutex`.
+  bool all_awake_are_long(base::MonoTime now) const;
 };
 
 }  // namespace penstock::runtime
