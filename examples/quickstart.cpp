@@ -8,11 +8,10 @@ void charge(std::string_view order) {
   std::cout << "charged: " << order << std::endl;
 }
 
-int main() {
-  penstock::Worker worker{"redis://localhost"};
-  worker.handle("orders", {.group = "billing", .concurrency = 8},
-                [](const penstock::Message& m, std::stop_token) {
-                  charge(m.body());  // return: done; exception: run again later
-                });
+int main(int argc, char** argv) {
+  penstock::Worker worker{argc > 1 ? argv[1] : "redis://localhost"};
+  worker.handle("orders", {.group = "billing"}, [](const penstock::Message& m, std::stop_token) {
+    charge(m.body());  // return: done. Exception: run again later, with back-off.
+  });
   return worker.run();  // until SIGTERM or Ctrl-C: finish what runs, hand back the rest
 }
