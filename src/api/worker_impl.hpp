@@ -68,8 +68,9 @@ class Worker::Impl {
   std::optional<base::Failure> fatal_;                                      // guarded by mutex_
   bool unhealthy_ = false, clean_ = true;                                   // guarded by mutex_
   std::optional<WorkerStats> last_stats_;                                   // guarded by mutex_
+  bool open_ = false;  // guarded by mutex_: all lanes have their threads and drivers
   std::mutex stop_mutex_;
-  api::SignalWatch* watch_ = nullptr;                                       // guarded by mutex_
+  api::SignalWatch* watch_ = nullptr;  // guarded by mutex_
 };
 
 }  // namespace penstock

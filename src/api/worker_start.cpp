@@ -1,10 +1,9 @@
 // A worker's making and start: names, options, threads, lanes.
-#include <unistd.h>
-
 #include <cstdio>
 #include <fstream>
 #include <random>
 #include <sstream>
+#include <unistd.h>
 #include <utility>
 
 #include "api/worker_impl.hpp"
@@ -112,10 +111,13 @@ void Worker::Impl::add(std::string stream, HandlerOptions options, Handler handl
 }
 
 void Worker::Impl::start() {
+  std::unique_lock opening(
+      stop_mutex_);  // a stop() from elsewhere waits until there is all to stop
   {
     const std::lock_guard lock(mutex_);
     if (phase_ != Phase::made) throw Error(errc::bad_option, "start() was called before");
-    if (lanes_.empty()) throw Error(errc::bad_option, "start() without a handle(): nothing to read");
+    if (lanes_.empty())
+      throw Error(errc::bad_option, "start() without a handle(): nothing to read");
     phase_ = Phase::running;
   }
   aside_ = std::make_unique<runtime::Aside>();
@@ -125,12 +127,17 @@ void Worker::Impl::start() {
   renewal_->call([this] { renewal_store_ = home_.open(*renewal_, epoch_); });
   for (const auto& lane : lanes_) open_lane(*lane);
   for (const auto& lane : lanes_) lane->driver->start();
+  {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+  }
+  opening.unlock();
   wait_for_first_answer();
 }
 
 void Worker::Impl::open_lane(Lane& lane) {
-  lane.where = std::make_shared<const store::Lane>(
-      store::Lane{lane.stream, lane.options.group, consumer_});
+  lane.where =
+      std::make_shared<const store::Lane>(store::Lane{lane.stream, lane.options.group, consumer_});
   store::Registration row;
   row.consumer = consumer_;
   row.lease_ms = lane.options.lease.count();
@@ -140,10 +147,11 @@ void Worker::Impl::open_lane(Lane& lane) {
   row.version = version;
   // The pool tells the driver when runs have ended; the driver is made right after it.
   auto driver = std::make_shared<std::weak_ptr<runtime::LaneDriver>>();
-  lane.pool = std::make_unique<runtime::HandlerPool>(
-      lane.where, std::move(lane.handler), lane.options.concurrency, [driver] {
-        if (const auto d = driver->lock()) d->notify_finished();
-      });
+  lane.pool = std::make_unique<runtime::HandlerPool>(lane.where, std::move(lane.handler),
+                                                     lane.options.concurrency, [driver] {
+                                                       if (const auto d = driver->lock())
+                                                         d->notify_finished();
+                                                     });
   runtime::LaneHost host;
   host.log = [this](engine::Severity severity, const std::string& text) { log(severity, text); };
   host.fatal = [this](const base::Failure& failure) { report_fatal(failure); };
@@ -178,11 +186,16 @@ void Worker::Impl::wait_for_first_answer() {
   };
   while (std::chrono::steady_clock::now() < until && !answered()) {
     std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, std::chrono::milliseconds(2), [&] { return fatal_.has_value(); })) break;
+    if (changed_.wait_for(lock, std::chrono::milliseconds(2), [&] { return fatal_.has_value(); }))
+      break;
   }
-  // A fatal answer is counted before it is told.
+  // A fatal answer is counted a little before it is told.
+  bool failed = false;
+  for (const auto& lane : lanes_) failed = failed || lane->driver->snapshot().group_epoch == 0;
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::milliseconds(20), [&] { return fatal_.has_value() || !lanes_.empty(); });
+  if (failed) {
+    changed_.wait_for(lock, std::chrono::milliseconds(20), [&] { return fatal_.has_value(); });
+  }
   if (!fatal_) return;
   const base::Failure failure = *fatal_;
   lock.unlock();

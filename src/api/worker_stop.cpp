@@ -29,6 +29,7 @@ void Worker::Impl::begin_drain() {
     if (phase_ != Phase::running) return;
     phase_ = Phase::draining;
   }
+  const std::lock_guard stopping(stop_mutex_);
   for (const auto& lane : lanes_) lane->driver->begin_drain();
 }
 
@@ -56,7 +57,8 @@ bool Worker::Impl::finish(bool forced) {
   for (const auto& lane : lanes_) lane->driver->abandon();
   bool all_threads = true;
   for (const auto& lane : lanes_) {
-    all_threads = lane->pool->shut_down(std::chrono::steady_clock::now() + margin / 5) && all_threads;
+    all_threads =
+        lane->pool->shut_down(std::chrono::steady_clock::now() + margin / 5) && all_threads;
   }
   renewal_->call([this] { renewal_store_->close(); });
   io_->call([this] { main_store_->close(); });
@@ -64,7 +66,6 @@ bool Worker::Impl::finish(bool forced) {
   io_->call([this] { main_store_.reset(); });
   renewal_->stop();
   io_->stop();
-  for (const auto& lane : lanes_) lane->driver.reset();
   aside_.reset();
   const std::lock_guard lock(mutex_);
   phase_ = Phase::over;
@@ -121,11 +122,10 @@ WorkerStats Worker::Impl::stats() const {
   {
     const std::lock_guard lock(mutex_);
     if (last_stats_) return *last_stats_;
-    if (phase_ == Phase::made) return all;
+    if (!open_) return all;
   }
   all.connected = true;
   for (const auto& lane : lanes_) {
-    if (lane->driver == nullptr) continue;
     const auto s = lane->driver->snapshot();
     const engine::Counters& c = s.counters;
     LaneStats out;
