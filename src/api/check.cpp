@@ -20,7 +20,8 @@ void check_retry(const RetryPolicy& retry) {
     refuse("backoff min is " + ms(retry.backoff_min) + ": give more than 0");
   }
   if (retry.backoff_max < retry.backoff_min) {
-    refuse("backoff max " + ms(retry.backoff_max) + " is below backoff min " + ms(retry.backoff_min));
+    refuse("backoff max " + ms(retry.backoff_max) + " is below backoff min " +
+           ms(retry.backoff_min));
   }
   if (!(retry.factor >= 1.0 && retry.factor <= 100.0)) refuse("backoff factor: give 1 to 100");
 }
@@ -54,7 +55,8 @@ void check(const HandlerOptions& o) {
     refuse("lease is " + ms(o.lease) + ": give 400ms to 24h (it is renewed each quarter)");
   }
   if (o.sweep < milliseconds::zero() || o.sweep > std::chrono::hours(24)) {
-    refuse("sweep is " + ms(o.sweep) + ": give 0 to 24h; reclaim cannot be switched off, for then "
+    refuse("sweep is " + ms(o.sweep) +
+           ": give 0 to 24h; reclaim cannot be switched off, for then "
            "a crashed worker's messages would wait for ever");
   }
   if (o.max_run && *o.max_run <= milliseconds::zero()) {

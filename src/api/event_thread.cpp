@@ -1,12 +1,12 @@
 #include "api/event_thread.hpp"
 
+#include <future>
 #include <pthread.h>
 #include <signal.h>
+#include <thread>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <future>
-#include <thread>
 
 #include "redis/asio_executor.hpp"
 

@@ -80,13 +80,13 @@ void Home::limit_calls(std::chrono::milliseconds timeout) {
 }
 
 void Home::name_connections(std::string name) {
-  if (auto* config = std::get_if<redis::Config>(&target_->where)) config->client_name = std::move(name);
+  if (auto* config = std::get_if<redis::Config>(&target_->where))
+    config->client_name = std::move(name);
 }
 
 Session::Session(const Home& home) {
-  thread_.call([&] {
-    store_ = home.open(thread_, std::make_shared<std::atomic<std::uint64_t>>(0));
-  });
+  thread_.call(
+      [&] { store_ = home.open(thread_, std::make_shared<std::atomic<std::uint64_t>>(0)); });
 }
 
 Session::~Session() {

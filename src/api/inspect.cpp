@@ -1,6 +1,6 @@
-#include <penstock/inspect.hpp>
-
 #include <utility>
+
+#include <penstock/inspect.hpp>
 
 #include "api/home.hpp"
 #include "api/wait.hpp"
@@ -45,7 +45,8 @@ GroupView view(const store::Survey::Group& g, store::ServerMs now) {
 class Inspector::Impl {
  public:
   Impl(std::string_view url, milliseconds timeout) : home(url) {
-    if (timeout <= milliseconds::zero()) throw Error(errc::bad_option, "timeout must be more than 0");
+    if (timeout <= milliseconds::zero())
+      throw Error(errc::bad_option, "timeout must be more than 0");
     home.limit_calls(timeout);
     home.name_connections("penstock-inspect");
     session = std::make_unique<api::Session>(home);

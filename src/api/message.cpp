@@ -1,6 +1,6 @@
-#include <penstock/message.hpp>
-
 #include <cstdio>
+
+#include <penstock/message.hpp>
 
 #include "base/entry_id.hpp"
 #include "runtime/message_data.hpp"

@@ -1,7 +1,7 @@
-#include <penstock/outcome.hpp>
-
 #include <algorithm>
 #include <utility>
+
+#include <penstock/outcome.hpp>
 
 namespace penstock {
 
@@ -24,11 +24,16 @@ Outcome Outcome::dead(std::string why) { return {Kind::dead, std::nullopt, std::
 
 const char* to_string(Outcome::Kind kind) {
   switch (kind) {
-    case Outcome::Kind::ack: return "ack";
-    case Outcome::Kind::retry: return "retry";
-    case Outcome::Kind::not_yet: return "not_yet";
-    case Outcome::Kind::release: return "release";
-    case Outcome::Kind::dead: return "dead";
+    case Outcome::Kind::ack:
+      return "ack";
+    case Outcome::Kind::retry:
+      return "retry";
+    case Outcome::Kind::not_yet:
+      return "not_yet";
+    case Outcome::Kind::release:
+      return "release";
+    case Outcome::Kind::dead:
+      return "dead";
   }
   return "unknown";
 }

@@ -1,10 +1,10 @@
-#include <penstock/producer.hpp>
-
 #include <algorithm>
 #include <future>
 #include <map>
 #include <mutex>
 #include <utility>
+
+#include <penstock/producer.hpp>
 
 #include "api/home.hpp"
 #include "api/wait.hpp"
@@ -25,15 +25,17 @@ store::Draft to_draft(std::string_view body, const SendOptions& options) {
   draft.fields.emplace_back("body", body);
   for (const auto& [name, value] : options.headers) {
     if (name == "body" || name.starts_with("penstock-")) {
-      throw Error(errc::bad_option, "header \"" + name + "\": `body` and names that begin with "
-                                    "penstock- are reserved, use another name");
+      throw Error(errc::bad_option, "header \"" + name +
+                                        "\": `body` and names that begin with "
+                                        "penstock- are reserved, use another name");
     }
     if (name.empty()) throw Error(errc::bad_option, "a header has an empty name");
     draft.fields.emplace_back(name, value);
   }
   if (options.timeout) {
     if (*options.timeout <= milliseconds::zero()) {
-      throw Error(errc::bad_option, "timeout must be more than 0; leave it out for the worker's max_run");
+      throw Error(errc::bad_option,
+                  "timeout must be more than 0; leave it out for the worker's max_run");
     }
     draft.fields.emplace_back("penstock-timeout", std::to_string(options.timeout->count()));
   }
@@ -120,8 +122,9 @@ std::vector<Sent> Producer::send(std::string_view stream, const std::vector<Draf
   }
   for (std::size_t from = 0; from < all.size(); from += store::batch_max) {
     const std::size_t to = std::min(all.size(), from + store::batch_max);
-    std::vector<store::Draft> part(std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(from)),
-                                   std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(to)));
+    std::vector<store::Draft> part(
+        std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(from)),
+        std::make_move_iterator(all.begin() + static_cast<std::ptrdiff_t>(to)));
     try {
       for (base::Result<base::EntryId>& reply : impl_->append(name, std::move(part))) {
         if (reply) {

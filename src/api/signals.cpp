@@ -1,15 +1,14 @@
 #include "api/signals.hpp"
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <mutex>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <penstock/error.hpp>
 
@@ -31,7 +30,8 @@ void on_signal(int) {
   const std::uint64_t one = 1;
   for (const std::atomic<int>& watcher : watchers) {
     const int fd = watcher.load() - 1;
-    if (fd >= 0) [[maybe_unused]] const auto n = ::write(fd, &one, sizeof one);
+    if (fd >= 0) [[maybe_unused]]
+      const auto n = ::write(fd, &one, sizeof one);
   }
   errno = saved;
 }
@@ -39,7 +39,7 @@ void on_signal(int) {
 void install() {
   const std::lock_guard lock(install_mutex);
   if (installed++ > 0) return;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);

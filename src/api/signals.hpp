@@ -2,8 +2,8 @@
 
 namespace penstock::api {
 
-/// SIGTERM and SIGINT as something that can be waited for with a time-out. While at least one lives, the handlers
-/// are installed; afterwards what was there before is back.
+/// SIGTERM and SIGINT as something that can be waited for with a time-out. While at least one
+/// lives, the handlers are installed; afterwards what was there before is back.
 class SignalWatch {
  public:
   explicit SignalWatch(bool install);

@@ -1,6 +1,6 @@
-#include <penstock/worker.hpp>
-
 #include <utility>
+
+#include <penstock/worker.hpp>
 
 #include "api/worker_impl.hpp"
 

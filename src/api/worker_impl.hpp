@@ -68,7 +68,8 @@ class Worker::Impl {
   std::optional<base::Failure> fatal_;                                      // guarded by mutex_
   bool unhealthy_ = false, clean_ = true;                                   // guarded by mutex_
   std::optional<WorkerStats> last_stats_;                                   // guarded by mutex_
-  bool open_ = false;  // guarded by mutex_: all lanes have their threads and drivers
+  bool open_ = false;       // guarded by mutex_: all lanes have their threads and drivers
+  std::mutex drain_mutex_;  // start() and begin_drain(), one at a time
   std::mutex stop_mutex_;
   api::SignalWatch* watch_ = nullptr;  // guarded by mutex_
 };

@@ -111,8 +111,8 @@ void Worker::Impl::add(std::string stream, HandlerOptions options, Handler handl
 }
 
 void Worker::Impl::start() {
-  std::unique_lock opening(
-      stop_mutex_);  // a stop() from elsewhere waits until there is all to stop
+  // A stop() from elsewhere waits until there is all to stop.
+  std::unique_lock opening(drain_mutex_);
   {
     const std::lock_guard lock(mutex_);
     if (phase_ != Phase::made) throw Error(errc::bad_option, "start() was called before");

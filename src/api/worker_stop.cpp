@@ -24,12 +24,13 @@ bool Worker::Impl::all_drained() const {
 }
 
 void Worker::Impl::begin_drain() {
+  // Whoever returns from here knows that every lane was told, be it by another thread.
+  const std::lock_guard telling(drain_mutex_);
   {
     const std::lock_guard lock(mutex_);
     if (phase_ != Phase::running) return;
     phase_ = Phase::draining;
   }
-  const std::lock_guard stopping(stop_mutex_);
   for (const auto& lane : lanes_) lane->driver->begin_drain();
 }
 

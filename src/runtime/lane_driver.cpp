@@ -77,8 +77,8 @@ void LaneDriver::post_renewal() {
   renewal_.executor->post([self = shared_from_this()] { self->pump_renewal(); });
 }
 
-/// One turn on the I/O executor. An answer that arrives inside it (a store may be quick) asks for another
-/// turn instead of nesting.
+/// One turn on the I/O executor. An answer that arrives inside it (a store may be quick) asks for
+/// another turn instead of nesting.
 void LaneDriver::pump() {
   if (over_) return;
   if (pumping_) {
@@ -162,8 +162,8 @@ void LaneDriver::carry_out_runs(Actions& actions) {
 }
 
 void LaneDriver::carry_out_reads(Actions& actions) {
-  using engine::Lane;
   using base::MonoTime;
+  using engine::Lane;
   store::Store& store = *main_.store;
   const MonoTime asked = main_.executor->now();
   const std::uint64_t epoch = store.epoch();
@@ -180,8 +180,9 @@ void LaneDriver::carry_out_reads(Actions& actions) {
                }));
   }
   if (!actions.ack.empty()) {
-    store.ack(lane_, std::move(actions.ack), retention,
-              answer<store::AckReply>([](Lane& lane, MonoTime now, auto& r) { lane.on_acked(now, r); }));
+    store.ack(
+        lane_, std::move(actions.ack), retention,
+        answer<store::AckReply>([](Lane& lane, MonoTime now, auto& r) { lane.on_acked(now, r); }));
   }
   if (!actions.settle.empty()) {
     store.settle(lane_, std::move(actions.settle), retention,
@@ -203,15 +204,18 @@ void LaneDriver::carry_out_reads(Actions& actions) {
   if (actions.wake) store.wake(lane_);
   if (actions.tick_max > 0) {
     store.tick(lane_, actions.tick_max,
-               answer<store::TickReply>([](Lane& lane, MonoTime now, auto& r) { lane.on_ticked(now, r); }));
+               answer<store::TickReply>(
+                   [](Lane& lane, MonoTime now, auto& r) { lane.on_ticked(now, r); }));
   }
   if (actions.peek) {
     store.peek(lane_, std::move(*actions.peek),
-               answer<store::PeekReply>([](Lane& lane, MonoTime now, auto& r) { lane.on_peeked(now, r); }));
+               answer<store::PeekReply>(
+                   [](Lane& lane, MonoTime now, auto& r) { lane.on_peeked(now, r); }));
   }
   if (actions.forget) {
-    store.forget(lane_, *actions.forget,
-                 answer<bool>([](Lane& lane, MonoTime now, auto& r) { lane.on_forgotten(now, r); }));
+    store.forget(lane_, *actions.forget, answer<bool>([](Lane& lane, MonoTime now, auto& r) {
+                   lane.on_forgotten(now, r);
+                 }));
   }
   if (actions.trim) {
     store.trim(lane_.stream, answer<std::int64_t>([](Lane& lane, MonoTime now, auto& r) {
@@ -237,8 +241,8 @@ void LaneDriver::pump_renewal() {
 }
 
 void LaneDriver::carry_out_renewal(Actions& actions) {
-  using engine::Lane;
   using base::MonoTime;
+  using engine::Lane;
   store::Store& store = *renewal_.store;
   const MonoTime asked = renewal_.executor->now();
   const std::uint64_t epoch = store.epoch();

@@ -28,8 +28,8 @@ struct Session {
   base::Executor* executor = nullptr;
 };
 
-/// Carries out what a lane decides: turns its actions into calls of the store and the dispatcher, and
-/// their answers into its events. Decides nothing. The lane is behind one mutex, held for the
+/// Carries out what a lane decides: turns its actions into calls of the store and the dispatcher,
+/// and their answers into its events. Decides nothing. The lane is behind one mutex, held for the
 /// lane's own steps only, for two executors and the threads that ask for numbers use it.
 class LaneDriver : public std::enable_shared_from_this<LaneDriver> {
  public:
@@ -82,7 +82,7 @@ class LaneDriver : public std::enable_shared_from_this<LaneDriver> {
   const LaneHost host_;
 
   mutable std::mutex mutex_;
-  engine::Lane engine_;  // guarded by mutex_
+  engine::Lane engine_;   // guarded by mutex_
   bool drained_ = false;  // guarded by mutex_
   std::atomic<bool> over_{false};
   std::atomic<bool> pump_posted_{false};
