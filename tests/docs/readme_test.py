@@ -35,6 +35,7 @@ class Readme(unittest.TestCase):
             # The folder as a newcomer has it: the program lies where scripts/demo puts it.
             (box.path / "build").mkdir()
             (box.path / "build/release").symlink_to(BUILD)
+            script = script.replace("/tmp/", f"{box.path}/")  # a failed run leaves no socket behind
             done = box.start("bash", "-ec", script, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             out, err = done.communicate(timeout=60 * SCALE)
         self.assertEqual(done.returncode, 0, f"{out}\n{err}")
