@@ -120,7 +120,7 @@ class Lane {
   // lane_poll.cpp: what is decided
   void poll_open(MonoTime now, Actions& out);
   void poll_reads(MonoTime now, Actions& out);
-  void poll_claims(MonoTime now, Actions& out, std::size_t& free);
+  void poll_claims(MonoTime now, Actions& out, std::size_t& free, bool worth);
   void poll_take(MonoTime now, Actions& out, std::size_t free);
   void poll_tick(MonoTime now, Actions& out);
   void poll_runs(MonoTime now, std::uint64_t epoch, Actions& out);

@@ -68,8 +68,12 @@ void Lane::poll_reads(MonoTime now, Actions& out) {
   std::size_t free = free_slots();
   poll_tick(now, out);
   poll_sweep(now, out);
-  poll_claims(now, out, free);
-  poll_take(now, out, free);
+  // Few calls for many entries each: only where handlers might run dry is a small one worth its
+  // cost. Claims and reads alike, or the one would use up what the other waits for.
+  const std::size_t unfinished = table_.size() - settling_;
+  const bool worth = unfinished <= config_.concurrency || free * 4 >= limit();
+  poll_claims(now, out, free, worth);
+  if (worth) poll_take(now, out, free);
 }
 
 void Lane::poll_tick(MonoTime now, Actions& out) {
@@ -81,7 +85,7 @@ void Lane::poll_tick(MonoTime now, Actions& out) {
 
 /// Lapsed and due entries. New ones are not starved: at most 3/4 of the free slots where both wait,
 /// and turn by turn where there are few.
-void Lane::poll_claims(MonoTime now, Actions& out, std::size_t& free) {
+void Lane::poll_claims(MonoTime now, Actions& out, std::size_t& free, bool worth) {
   if (!candidates() || !claim_.ready(now)) return;
   if (free == 0) {
     // A waiting read keeps all slots for itself: end it, then share them out again.
@@ -91,6 +95,7 @@ void Lane::poll_claims(MonoTime now, Actions& out, std::size_t& free) {
     }
     return;
   }
+  if (!worth) return;
   std::size_t most = window_.by_bytes(std::min(free, store::batch_max), table_.bytes());
   if (new_may_wait_) {
     if (free >= 4) {
@@ -136,9 +141,6 @@ void Lane::poll_take(MonoTime now, Actions& out, std::size_t free) {
   if (free == 0 || !take_.ready(now)) return;
   const bool claims_first = claim_.out || (candidates() && claim_.ready(now));
   if (claims_first && !new_may_wait_) return;
-  // Few reads of many entries: only where handlers might run dry is a small read worth its cost.
-  const std::size_t unfinished = table_.size() - settling_;
-  if (unfinished > config_.concurrency && free * 4 < limit()) return;
   const std::size_t count = window_.by_bytes(std::min(free, prefetch_max), table_.bytes());
   if (count == 0) return;
   store::TakeRequest request;
