@@ -180,7 +180,7 @@ void Worker::Impl::wait_for_first_answer() {
   const auto answered = [this] {
     for (const auto& lane : lanes_) {
       const auto s = lane->driver->snapshot();
-      if (s.group_epoch == 0 && s.counters.store_failures == 0) return false;
+      if (!s.opened && s.counters.store_failures == 0) return false;
     }
     return true;
   };
@@ -191,7 +191,7 @@ void Worker::Impl::wait_for_first_answer() {
   }
   // A fatal answer is counted a little before it is told.
   bool failed = false;
-  for (const auto& lane : lanes_) failed = failed || lane->driver->snapshot().group_epoch == 0;
+  for (const auto& lane : lanes_) failed = failed || !lane->driver->snapshot().opened;
   std::unique_lock lock(mutex_);
   if (failed) {
     changed_.wait_for(lock, std::chrono::milliseconds(20), [&] { return fatal_.has_value(); });

@@ -70,6 +70,7 @@ class Lane {
   std::size_t held() const { return table_.size(); }
   std::size_t held_bytes() const { return table_.bytes(); }
   std::size_t hung() const { return hung_; }
+  bool opened() const { return opened_; }
   bool draining() const { return draining_; }
   bool unhealthy() const { return unhealthy_; }
   bool connected() const { return take_.failures == 0 && open_.failures == 0; }

@@ -272,6 +272,7 @@ LaneDriver::Snapshot LaneDriver::snapshot() const {
   s.unhealthy = engine_.unhealthy();
   s.connected = engine_.connected();
   s.drained = drained_;
+  s.opened = engine_.opened();
   s.group_epoch = engine_.epoch_of_group();
   return s;
 }

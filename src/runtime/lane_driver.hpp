@@ -49,6 +49,7 @@ class LaneDriver : public std::enable_shared_from_this<LaneDriver> {
     engine::Counters counters;
     std::size_t held = 0, held_bytes = 0, hung = 0;
     bool clean = false, unhealthy = false, connected = false, drained = false;
+    bool opened = false;  ///< the group is there; its epoch may be 0 where other hands made it
     store::ServerMs group_epoch = 0;
   };
   Snapshot snapshot() const;

@@ -119,6 +119,21 @@ TEST(Traps, T13_young_heads_do_not_hide_what_is_overdue_behind_them) {
   EXPECT_EQ(redis.xpending("orders", "billing"), 1'200);
 }
 
+// A group that another hand made has no epoch of ours; that is no reason to wait for one.
+TEST(Traps, T20_a_group_that_was_there_before_does_not_hold_up_the_start) {
+  RedisServer redis;
+  redis.xadd("orders", {{"body", "x"}});
+  redis.cli("XGROUP", "CREATE", "orders", "billing", "0");
+  std::atomic<int> ran{0};
+  Worker worker(redis.url(), quiet());
+  worker.handle("orders", options(1), [&](const Message&) { ++ran; });
+  const auto from = std::chrono::steady_clock::now();
+  worker.start();
+  EXPECT_LT(std::chrono::steady_clock::now() - from, scaled(1s));
+  EXPECT_TRUE(eventually([&] { return ran == 1; }, 5s));
+  EXPECT_TRUE(worker.stop());
+}
+
 // No lock that a dead worker could keep: two workers sweep the same abandoned entries.
 TEST(Traps, T14_two_sweeps_of_the_same_entries_hand_each_to_one) {
   RedisServer redis;
