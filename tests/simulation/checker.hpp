@@ -33,6 +33,7 @@ struct RunRecord {
   std::optional<MonoTime> stop_at;
   engine::StopReason stop_reason = engine::StopReason::drain;
   bool given_up = false, ended = false, killed = false;
+  bool late_stop = false;  ///< asked to stop when it had just ended
   engine::Finished::Kind kind = engine::Finished::Kind::ack;
   bool threw = false;
 };
@@ -129,7 +130,7 @@ class Checker {
   void judge_attempts(const store::Lane& lane, const Group& group, const Entry& entry,
                       const store::Settlement& item, const store::PendingRow& before);
   void judge_overlap(const store::Lane& lane, const Group& group, const Entry& entry,
-                     const Condition& worker, EntryId id);
+                     const RunRecord& newer, EntryId id);
   const RunRecord* run_of(const Entry& entry, const std::string& consumer,
                           std::int64_t delivery) const;
   void end(Entry& entry, Entry::End how);

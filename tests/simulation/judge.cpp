@@ -25,7 +25,9 @@ bool counts(const RunRecord* run) {
   if (run == nullptr) return false;
   if (run->given_up) return true;
   if (!run->ended || run->killed || run->kind != Kind::retry) return false;
-  return !(run->threw && run->stop_at && run->stop_reason != engine::StopReason::max_run);
+  // The engine cannot tell a stop that came just too late from one that was heard.
+  const bool asked = run->stop_at || run->late_stop;
+  return !(run->threw && asked && run->stop_reason != engine::StopReason::max_run);
 }
 
 }  // namespace
@@ -58,6 +60,8 @@ void Checker::judge_acks(const store::Lane& lane, const std::vector<EntryId>& id
     // With its group away an ack that deletes still ends it: it was handled.
     const bool deleted = plan_.lane.retention == store::Retention::delete_on_ack;
     if (before[i] || deleted) end(entry, Entry::End::acked);
+    // Under a foreign hand: whoever had it from that hand loses it now.
+    if (before[i] && before[i]->owner != lane.consumer) entry.again = loop_.now();
   }
 }
 
@@ -128,6 +132,8 @@ void Checker::judge_park(const store::Lane& lane, const Group& in, const Entry& 
     fail("the base of lapses of " + text(lane, item.receipt.id) + " is not its delivery number");
   }
   const RunRecord* run = run_of(entry, lane.consumer, item.receipt.delivery);
+  // A group made anew gives out the same receipts again: a late settle may hit the wrong one.
+  if (!in.disturbed.empty()) return;
   if (run != nullptr && !run->ended && !run->given_up) {
     fail("G2: parked while its handler runs: " + text(lane, item.receipt.id));
   }
@@ -175,25 +181,25 @@ RunPtr Checker::started(const store::Lane& lane, const Condition& worker, EntryI
            " is run, and it is " + row_text(row));
     }
   }
-  judge_overlap(lane, in, entry, worker, id);
+  judge_overlap(lane, in, entry, *run, id);
   entry.runs.push_back(run);
   return run;
 }
 
 void Checker::judge_overlap(const store::Lane& lane, const Group& in, const Entry& entry,
-                            const Condition& worker, EntryId id) {
+                            const RunRecord& newer, EntryId id) {
   constexpr auto just_now = std::chrono::milliseconds(50);
   for (const RunPtr& older : entry.runs) {
     if (older->ended) continue;
-    const bool own = older->worker == &worker;
+    const bool own = older->worker == newer.worker;
     // One process never runs an entry twice at once, whoever takes its lease away.
     if (own && !older->given_up) {
       return fail("G2: a second run in the same worker of " + text(lane, id));
     }
     const Process& process = *older->worker->process;
     const bool stood = process.paused() || loop_.now() - process.last_paused() < just_now;
-    if (older->given_up || older->stop_at || stood || in.disturbed_since(entry, older->handed))
-      continue;
+    if (older->given_up || older->stop_at || stood) continue;
+    if (in.disturbed_since(entry, std::min(older->handed, newer.handed))) continue;
     return fail("G2: " + text(lane, id) + " is run while " + older->worker->consumer +
                 " runs it and was not asked to stop");
   }

@@ -51,7 +51,7 @@ void draw_strikes(Rng& rng, Plan& plan) {
     Strike strike;
     strike.fault = rng.chance(0.03) ? Fault::key_deleted : often[rng.below(often.size())];
     strike.at = between(rng, milliseconds(0), plan.active);
-    const auto tenths = static_cast<int>(1 + rng.below(rng.chance(0.5) ? 10 : 50));
+    const auto tenths = static_cast<int>(1 + rng.below(rng.chance(0.4) ? 10 : 50));
     strike.lasts = plan.lane.lease * tenths / 10;
     strike.target = rng.next();
     plan.strikes.push_back(strike);
@@ -62,7 +62,7 @@ void draw_strikes(Rng& rng, Plan& plan) {
 
 void draw_handlers(Rng& rng, HandlerPlan& h) {
   h.medium = 0.2 * rng.unit();
-  h.long_run = rng.chance(0.6) ? 0.06 * rng.unit() : 0;
+  h.long_run = rng.chance(0.6) ? 0.15 * rng.unit() : 0;
   h.hang = rng.chance(0.3) ? 0.02 * rng.unit() : 0;
   h.ignores_stop = 0.5 * rng.unit();
   if (rng.chance(0.2)) return;

@@ -119,6 +119,7 @@ void SimDispatcher::end(std::uint64_t number) {
   if (record.kind == Finished::Kind::retry) finished.why = "simulated";
   net_.trace.add(net_.loop.now(), lane_.consumer, "ends", run.id,
                  static_cast<std::int64_t>(record.kind), lane_.group);
+  just_ended_.emplace_back(run.slot, run.record);
   running_.erase(found);
   finished_.push_back(std::move(finished));
   ended_();
@@ -141,7 +142,14 @@ void SimDispatcher::stop(const std::vector<engine::StopItem>& items) {
   if (net_.plant == Plant::deaf_handlers) return;
   for (const engine::StopItem& item : items) {
     const auto found = find(item.slot);
-    if (found == running_.end()) continue;
+    if (found == running_.end()) {
+      for (const auto& [slot, record] : just_ended_) {
+        if (slot != item.slot || record->stop_at || record->late_stop) continue;
+        record->late_stop = true;
+        record->stop_reason = item.reason;
+      }
+      continue;
+    }
     Run& run = found->second;
     net_.checker.asked_to_stop(lane_, run.id, *run.record, item.reason);
     if (!run.listens || std::exchange(run.stopping, true)) continue;
@@ -184,7 +192,10 @@ std::vector<engine::Started> SimDispatcher::running() {
   return out;
 }
 
-std::vector<Finished> SimDispatcher::collect() { return std::exchange(finished_, {}); }
+std::vector<Finished> SimDispatcher::collect() {
+  just_ended_.clear();
+  return std::exchange(finished_, {});
+}
 
 std::map<std::uint64_t, SimDispatcher::Run>::iterator SimDispatcher::find(Slot slot) {
   return std::find_if(running_.begin(), running_.end(),

@@ -3,6 +3,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "runtime/dispatcher.hpp"
@@ -55,6 +56,7 @@ class SimDispatcher final : public runtime::Dispatcher {
   std::deque<engine::RunItem> queue_;
   std::map<std::uint64_t, Run> running_;  ///< those that were given up, too
   std::vector<engine::Finished> finished_;
+  std::vector<std::pair<engine::Slot, RunPtr>> just_ended_;  ///< those in finished_
   std::uint64_t next_run_ = 0;
   bool woken_ = false;
 };
