@@ -43,8 +43,9 @@ struct LaneConfig {
 
   /// A lease is renewed once it is older than this.
   MonoDuration renew_age() const { return lease / 4; }
-  /// How often the renewal thread looks.
-  MonoDuration renew_period() const { return lease / 8; }
+  /// How often the renewal thread looks: renewals come before a third of the lease, and the stop
+  /// below a sixteenth before its end at the latest.
+  MonoDuration renew_period() const { return lease / 16; }
   /// No run begins, and no ack goes unfenced, on a lease older than this.
   MonoDuration fresh_age() const { return lease / 2; }
   /// The handler is asked to stop at this age: while the server still counts the lease.

@@ -15,7 +15,7 @@ HandlerPool::HandlerPool(std::shared_ptr<const store::Lane> lane, Handler handle
   shared_->handler = std::move(handler);
   shared_->ended = std::move(ended);
   for (std::size_t i = 0; i < threads; ++i) add_seat();
-  notifier_ = std::thread([this] { notify_stops(); });
+  notifier_ = std::thread([shared = shared_] { notify_stops(shared); });
 }
 
 HandlerPool::~HandlerPool() { shut_down(std::chrono::steady_clock::now()); }
@@ -48,13 +48,22 @@ bool HandlerPool::shut_down(MonoTime until) {
       seat->thread.detach();
     }
   }
-  {
-    const std::lock_guard lock(shared_->stop_mutex);
-    shared_->stops_closing = true;
-    shared_->stop_work.notify_all();
+  // A stop callback is user code as well, and may hang.
+  std::unique_lock lock(shared_->stop_mutex);
+  shared_->stops_closing = true;
+  shared_->stop_work.notify_all();
+  // Where the threads have used up the time, it still gets what an idle one needs to return.
+  const MonoTime patience =
+      std::max(until, std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
+  const bool told =
+      shared_->stop_work.wait_until(lock, patience, [&] { return shared_->stops_ended; });
+  lock.unlock();
+  if (told) {
+    notifier_.join();
+  } else {
+    notifier_.detach();
   }
-  notifier_.join();
-  return all;
+  return all && told;
 }
 
 void HandlerPool::set_group_epoch(store::ServerMs epoch) { shared_->group_epoch = epoch; }
@@ -141,18 +150,19 @@ void HandlerPool::stop(const std::vector<engine::StopItem>& items) {
   shared_->stop_work.notify_all();
 }
 
-void HandlerPool::notify_stops() {
-  std::unique_lock lock(shared_->stop_mutex);
+void HandlerPool::notify_stops(const std::shared_ptr<Shared>& shared) {
+  std::unique_lock lock(shared->stop_mutex);
   for (;;) {
-    shared_->stop_work.wait(lock,
-                            [&] { return shared_->stops_closing || !shared_->stops.empty(); });
-    if (shared_->stops.empty()) return;
-    std::vector<std::stop_source> now = std::exchange(shared_->stops, {});
+    shared->stop_work.wait(lock, [&] { return shared->stops_closing || !shared->stops.empty(); });
+    if (shared->stops.empty()) break;
+    std::vector<std::stop_source> now = std::exchange(shared->stops, {});
     lock.unlock();
     for (std::stop_source& stop : now) stop.request_stop();
     now.clear();
     lock.lock();
   }
+  shared->stops_ended = true;
+  shared->stop_work.notify_all();
 }
 
 bool HandlerPool::abandon(engine::Slot slot) {

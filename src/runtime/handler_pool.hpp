@@ -67,7 +67,7 @@ class HandlerPool : public Dispatcher {
 
   void add_seat();
   Run* find(engine::Slot slot);
-  void notify_stops();
+  static void notify_stops(const std::shared_ptr<Shared>& shared);
 
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<const store::Lane> lane_;

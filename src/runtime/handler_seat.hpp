@@ -48,7 +48,7 @@ struct HandlerPool::Shared {
   std::mutex stop_mutex;  // guards what follows
   std::condition_variable stop_work;
   std::vector<std::stop_source> stops;
-  bool stops_closing = false;
+  bool stops_closing = false, stops_ended = false;
 
   static void serve(const std::shared_ptr<Shared>& shared, const std::shared_ptr<Seat>& seat);
   bool next_chunk(Seat& seat);

@@ -342,6 +342,36 @@ TEST(HandlerPool, shutting_down_leaves_a_hung_handler_behind_in_time) {
       << "it ends by itself and lets go of everything";
 }
 
+TEST(HandlerPool, shutting_down_leaves_a_hung_stop_callback_behind_in_time) {
+  struct State {
+    Gate gate;
+    std::atomic<bool> in{false}, called{false};
+  };
+  const auto state = std::make_shared<State>();
+  auto pool = std::make_unique<HandlerPool>(
+      a_lane(),
+      [state](const Message&, std::stop_token stop) {
+        const std::stop_callback callback(stop, [&] {
+          state->called = true;
+          state->gate.pass();
+        });
+        state->in = true;
+        while (!state->called) std::this_thread::sleep_for(1ms);
+        return Outcome::ack();  // waits for its callback
+      },
+      1, [] {});
+  pool->run(runs(1, 1));
+  ASSERT_TRUE(test::eventually([&] { return state->in.load(); }, 5s));
+  pool->stop({{{0, 0}, engine::StopReason::drain}});
+  ASSERT_TRUE(test::eventually([&] { return state->called.load(); }, 5s));
+  const MonoTime from = clock_now();
+  EXPECT_FALSE(pool->shut_down(from + 50ms));
+  EXPECT_LT(clock_now() - from, 5s);
+  pool.reset();
+  state->gate.open();
+  EXPECT_TRUE(test::eventually([&] { return state.use_count() == 1; }, 5s));
+}
+
 TEST(HandlerPool, shutting_down_runs_nothing_that_waited) {
   std::atomic<int> ran{0};
   Gate gate;
