@@ -87,6 +87,10 @@ class Lane {
     Finished::Kind kind = Finished::Kind::ack;
     store::Settlement item;
   };
+  /// Server time minus ours, in ms: it was read between the asking and the answer.
+  struct ClockOffset {
+    std::int64_t low = 0, high = 0;
+  };
   struct Seen {
     store::ServerMs renewed_at = 0;
     MonoTime since;
@@ -139,6 +143,8 @@ class Lane {
   // lane_reclaim.cpp
   void poll_sweep(MonoTime now, Actions& out);
   bool ours_by_name(const std::string& consumer) const;
+  void forget_baseline();
+  void watch_clock(MonoTime now, store::ServerMs server);
   void learn_workers(MonoTime now, const store::PeekReply& reply);
   void add_overdue(MonoTime now, const store::PeekReply& reply);
 
@@ -190,6 +196,9 @@ class Lane {
   std::vector<Overdue> claims_out_;
   std::string peek_cursor_;
   bool peek_more_ = false, due_more_ = false;
+  MonoTime peek_asked_;
+  std::optional<ClockOffset> clock_;         ///< as the last peek showed it; none: a new connection
+  MonoTime reclaim_from_ = MonoTime::min();  ///< the server's clock jumped: nothing is taken before
   std::map<std::string, Seen> seen_;
   std::map<std::string, std::int64_t> leases_ms_;  ///< of registered owners, as last seen
   std::vector<std::string> gone_;

@@ -18,8 +18,7 @@ constexpr std::string_view timeout_field = "penstock-timeout";
 void Lane::poll(MonoTime now, std::uint64_t epoch, Actions& out) {
   if (drained_) return;
   if (fatal_failure_) out.fatal = std::exchange(fatal_failure_, std::nullopt);
-  if (std::exchange(seen_epoch_, epoch) != epoch)
-    seen_.clear();  // a new connection: no baseline yet
+  if (std::exchange(seen_epoch_, epoch) != epoch) forget_baseline();  // a new connection: none yet
   poll_open(now, out);
   poll_watch(now);
   if (draining_) {

@@ -80,6 +80,7 @@ void Lane::poll_sweep(MonoTime now, Actions& out) {
   request.default_lease_ms = in_ms(config_.lease);
   request.foreign_idle_ms = in_ms(config_.foreign_idle);
   peek_.begin();
+  peek_asked_ = now;
   out.peek = std::move(request);
 }
 
@@ -94,7 +95,12 @@ void Lane::on_peeked(MonoTime now, const Result<store::PeekReply>& reply) {
   peek_cursor_ = reply->cursor;
   peek_more_ = !reply->cursor.empty();
   learn_workers(now, *reply);
-  add_overdue(now, *reply);
+  watch_clock(now, reply->now);
+  if (now >= reclaim_from_) {
+    add_overdue(now, *reply);
+  } else {
+    next_sweep_ = std::min(next_sweep_, reclaim_from_);
+  }
   if (peek_more_ && overdue_.empty()) peek_.not_before = now + peek_spacing;
   for (const std::string& consumer : reply->gone) {
     if (gone_.size() >= gone_max) break;
@@ -103,8 +109,29 @@ void Lane::on_peeked(MonoTime now, const Result<store::PeekReply>& reply) {
   }
 }
 
+void Lane::forget_baseline() {
+  seen_.clear();
+  clock_.reset();
+}
+
+/// Idle times are the server's: if its clock jumps against ours, live owners look lapsed until they
+/// have renewed. Smaller steps than what lies between stop_age and the lease do no harm.
+void Lane::watch_clock(MonoTime now, store::ServerMs server) {
+  const ClockOffset fresh{server - in_ms(now.time_since_epoch()),
+                          server - in_ms(peek_asked_.time_since_epoch())};
+  const std::int64_t slack = in_ms(config_.lease - config_.stop_age());
+  const auto before = std::exchange(clock_, fresh);
+  if (!before || (fresh.low <= before->high + slack && fresh.high >= before->low - slack)) return;
+  std::int64_t longest = in_ms(config_.lease);
+  for (const auto& [consumer, lease] : leases_ms_) longest = std::max(longest, lease);
+  reclaim_from_ = now + std::chrono::milliseconds(longest);
+  overdue_.clear();
+  note(Severity::warning, "the server's clock jumped: no lapsed entry is taken over for a lease");
+}
+
 /// Since when each registration stands as it is, by the local clock: a worker that has just begun
-/// cannot tell a silent owner from one that it has not watched yet.
+/// cannot tell a silent owner from one that it has not watched yet. A live one renews within 3/8 of
+/// its lease, also where its row cannot be written: half a lease is long enough to see it.
 void Lane::learn_workers(MonoTime now, const store::PeekReply& reply) {
   if (seen_.size() > seen_max) seen_.clear();
   std::map<std::string, std::int64_t> leases;
@@ -125,7 +152,7 @@ void Lane::add_overdue(MonoTime now, const store::PeekReply& reply) {
     if (const auto row = leases_ms_.find(pending.owner); row != leases_ms_.end()) {
       candidate.item.min_idle_ms = row->second;
       const MonoTime watched =
-          seen_[pending.owner].since + std::chrono::milliseconds(row->second / 4);
+          seen_[pending.owner].since + std::chrono::milliseconds(row->second / 2);
       if (pending.owner != config_.lane.consumer && now < watched) {
         next_sweep_ = std::min(next_sweep_, watched);
         continue;

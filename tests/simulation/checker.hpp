@@ -59,6 +59,7 @@ class Checker {
   /// Somebody else's hand was in the group: leases from before prove nothing.
   void disturbed(const std::string& stream, const std::string& group);
   void stream_deleted(const std::string& stream);
+  void storage_full(bool on) { full_ = on; }
   void killed(const Condition& worker);
   /// Entries that are neither acked nor dead nor taken away by the world.
   std::size_t unsettled() const { return unsettled_; }
@@ -142,6 +143,7 @@ class Checker {
   std::shared_ptr<Server> server_;
   std::map<Key, Group> groups_;
   std::size_t unsettled_ = 0;
+  bool full_ = false;
   std::string failure_;
 };
 

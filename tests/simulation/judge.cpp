@@ -88,6 +88,7 @@ void Checker::judge_settles(const store::Lane& lane, const std::vector<store::Se
       }
       continue;
     }
+    if (full_ && item.kind != store::Settlement::Kind::ack && same(before[i], after[i])) continue;
     const RunRecord* run = run_of(entry, lane.consumer, item.receipt.delivery);
     switch (item.kind) {
       case store::Settlement::Kind::ack:

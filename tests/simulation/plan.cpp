@@ -43,13 +43,17 @@ void draw_lane(Rng& rng, Plan& plan) {
 
 void draw_strikes(Rng& rng, Plan& plan) {
   const std::uint64_t most = rng.chance(0.25) ? 1 : 1 + rng.below(12);
-  constexpr std::array<Fault, 12> often{
+  constexpr std::array<Fault, 13> often{
       Fault::crash,       Fault::crash,         Fault::crash,           Fault::pause,
       Fault::pause,       Fault::close,         Fault::close,           Fault::outage,
-      Fault::half_outage, Fault::server_outage, Fault::group_destroyed, Fault::position_back};
+      Fault::half_outage, Fault::server_outage, Fault::group_destroyed, Fault::position_back,
+      Fault::storage_full};
   for (std::uint64_t i = 0; i < most; ++i) {
     Strike strike;
-    strike.fault = rng.chance(0.03) ? Fault::key_deleted : often[rng.below(often.size())];
+    strike.fault = often[rng.below(often.size())];
+    const double rare = rng.unit();
+    if (rare < 0.03) strike.fault = Fault::key_deleted;
+    if (rare > 0.96) strike.fault = Fault::clock_jump;
     strike.at = between(rng, milliseconds(0), plan.active);
     const auto tenths = static_cast<int>(1 + rng.below(rng.chance(0.4) ? 10 : 50));
     strike.lasts = plan.lane.lease * tenths / 10;
@@ -98,9 +102,9 @@ Plan draw_plan(std::uint64_t seed) {
 
 std::string_view name_of(Fault fault) {
   constexpr std::array<std::string_view, fault_kinds> names{
-      "lost_request",    "stale_request", "lost_reply",   "late_reply",  "crash",
-      "pause",           "close",         "outage",       "half_outage", "server_outage",
-      "group_destroyed", "key_deleted",   "position_back"};
+      "lost_request",    "stale_request", "lost_reply",    "late_reply",   "crash",
+      "pause",           "close",         "outage",        "half_outage",  "server_outage",
+      "group_destroyed", "key_deleted",   "position_back", "storage_full", "clock_jump"};
   return names[static_cast<std::size_t>(fault)];
 }
 

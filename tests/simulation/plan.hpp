@@ -27,6 +27,8 @@ enum class Fault : std::uint8_t {
   group_destroyed,
   key_deleted,
   position_back,  ///< XGROUP SETID to an earlier id
+  storage_full,   ///< OOM: what needs memory is refused
+  clock_jump,     ///< the server's clock, forth or back
   count
 };
 

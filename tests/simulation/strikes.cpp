@@ -79,9 +79,23 @@ void World::strike_server(const Strike& s) {
       if (back >= *last || !server_->set_group_id(stream, group, back)) return;
       return checker_.disturbed(stream, group);
     }
+    case Fault::storage_full:
+      refuse_writes(true);
+      return after(s.lasts, [this] { refuse_writes(false); });
+    case Fault::clock_jump: {
+      const auto jump = std::chrono::duration_cast<std::chrono::milliseconds>(s.lasts).count();
+      skew_ms_ += s.target % 2 == 0 ? jump : -jump;
+      return;
+    }
     default:
       return;
   }
+}
+
+void World::refuse_writes(bool on) {
+  full_ = on;
+  server_->refuse_writes(on);
+  checker_.storage_full(on);
 }
 
 }  // namespace penstock::simulation

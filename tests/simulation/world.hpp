@@ -45,12 +45,15 @@ class World {
   void strike_worker(const Strike& strike, Worker& worker);
   void strike_server(const Strike& strike);
   void after(MonoDuration wait, std::function<void()> fn);
+  void refuse_writes(bool on);
   void heal();
   void settle_down();
   void close_all();
   void note(std::string_view who, std::string_view what);
 
   const Plan plan_;
+  store::ServerMs skew_ms_ = 0;
+  bool full_ = false;
   Trace trace_;
   Loop loop_;
   FaultCounts counts_{};

@@ -120,7 +120,7 @@ struct Rig {
   /// Tick, peek and forget of the last poll find nothing.
   void quiet() {
     if (a.tick_max > 0) tick({});
-    if (a.peek) lane.on_peeked(now, store::PeekReply{});
+    if (a.peek) peek({});
     if (a.forget) lane.on_forgotten(now, true);
     if (a.trim) lane.on_trimmed(now, std::int64_t{0});
   }
@@ -139,6 +139,8 @@ struct Rig {
     reply.overdue = std::move(overdue);
     reply.workers = std::move(workers);
     reply.cursor = std::move(cursor);
+    reply.now = server_ahead_ms +
+                std::chrono::floor<std::chrono::milliseconds>(now.time_since_epoch()).count();
     reply.gone = std::move(gone);
     lane.on_peeked(now, reply);
   }
@@ -179,6 +181,7 @@ struct Rig {
   void acked() { lane.on_acked(now, store::AckReply{static_cast<std::int64_t>(a.ack.size())}); }
 
   MonoTime now{1h};
+  store::ServerMs server_ahead_ms = 0;
   std::uint64_t epoch = 1;
   bool later_take = false;
   Lane lane;
