@@ -39,18 +39,18 @@ struct RetryPolicy {
 
 /// Knobs of one subscription (DESIGN 4). check() names what cannot work together.
 struct HandlerOptions {
-  std::string group;                       ///< required
+  std::string group{};                      ///< required
   std::size_t concurrency = 1;             ///< handler threads, 1..1024
-  Prefetch prefetch;
+  Prefetch prefetch{};
   std::size_t prefetch_bytes = 64u << 20;  ///< unsettled bytes of the lane, >= 1 KiB
   milliseconds lease{20'000};              ///< how long a silent owner is believed alive, >= 400 ms
   milliseconds sweep{5'000};               ///< how often lapsed entries of others are looked for; 0: before every read
   std::optional<milliseconds> max_run{900'000};  ///< a longer run is hung; empty: no limit
   milliseconds stop_grace{10'000};         ///< between asking a run to stop and giving it up
-  RetryPolicy retry;
+  RetryPolicy retry{};
   milliseconds not_yet{30'000};            ///< when a "not yet" entry is looked at again
   milliseconds foreign_idle{600'000};      ///< when an entry of a consumer without leases counts as abandoned
-  std::optional<Retention> retention;
+  std::optional<Retention> retention{};
   std::string start = "0";                 ///< entry id or "$": where a group made now begins
   std::int64_t max_lapses = 20;            ///< hand-overs that ended without any settle; then dead letter
 };
@@ -59,12 +59,12 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 struct WorkerOptions {
   /// Name part of the consumer; empty: the host's name. The consumer is `<name>.<8 hex>`.
-  std::string consumer;
+  std::string consumer{};
   milliseconds drain{25'000};              ///< the whole of closing
   bool handle_signals = true;              ///< run() installs SIGTERM and SIGINT
   bool exit_when_hung = true;              ///< run() returns 70 when all spare threads hang
   /// Called from threads of penstock, one call at a time; must not block. Empty: warnings and errors to stderr.
-  std::function<void(LogLevel, std::string_view)> log;
+  std::function<void(LogLevel, std::string_view)> log{};
 };
 
 /// Throws Error (errc::bad_option) that names the knob, or both knobs that exclude each other.

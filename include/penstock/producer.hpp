@@ -15,14 +15,14 @@ namespace penstock {
 
 struct SendOptions {
   /// Further fields, in this order, after `body`. Names that begin with `penstock-`, and `body`, are refused.
-  std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::pair<std::string, std::string>> headers{};
   /// This message's own max_run. > 0.
-  std::optional<milliseconds> timeout;
+  std::optional<milliseconds> timeout{};
 };
 
 struct Draft {
-  std::string body;
-  SendOptions options;
+  std::string body{};
+  SendOptions options{};
 };
 
 /// What became of one message of a batch.
