@@ -1,7 +1,6 @@
 #include "bare_loop.hpp"
 
 #include <hiredis/hiredis.h>
-
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -50,8 +49,8 @@ std::uint64_t run_bare_loop(const BareLoop& loop, std::uint64_t messages) {
       words.push_back(id->str);
       sizes.push_back(id->len);
     }
-    checked(c.get(), redisCommandArgv(c.get(), static_cast<int>(words.size()), words.data(),
-                                      sizes.data()));
+    checked(c.get(),
+            redisCommandArgv(c.get(), static_cast<int>(words.size()), words.data(), sizes.data()));
     handled += entries->elements;
   }
   return handled;

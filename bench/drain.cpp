@@ -1,14 +1,13 @@
 // How fast a backlog of no-op messages is drained: penstock with all its guarantees on, in turn
 // with the hand-written loop, on one private redis-server. Medians and pair-by-pair ratios.
-#include <fmt/core.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fmt/core.h>
 #include <string>
+#include <sys/resource.h>
 #include <thread>
 #include <vector>
 
@@ -62,7 +61,8 @@ Run measure(penstock::test::RedisServer& server, std::uint64_t messages, F drain
 std::uint64_t drain_with_penstock(const std::string& url, const Options& o, bool print) {
   penstock::Worker worker{url};
   std::atomic<std::uint64_t> handled{0};
-  worker.handle("drain", {.group = "g", .concurrency = o.threads, .retention = penstock::Retention::keep},
+  worker.handle("drain",
+                {.group = "g", .concurrency = o.threads, .retention = penstock::Retention::keep},
                 [&](const penstock::Message&) { handled.fetch_add(1, std::memory_order_relaxed); });
   worker.start();
   while (handled < o.messages) std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -117,9 +117,8 @@ int main(int argc, char** argv) {
       command(socket, "XGROUP CREATE drain g 0");
     };
     refill();
-    bare.push_back(measure(server, o.messages, [&] {
-      return run_bare_loop({socket, "drain", "g", 100}, o.messages);
-    }));
+    bare.push_back(measure(server, o.messages,
+                           [&] { return run_bare_loop({socket, "drain", "g", 100}, o.messages); }));
     refill();
     ours.push_back(measure(server, o.messages, [&] {
       return drain_with_penstock(server.url(), o, round + 1 == o.rounds);
@@ -133,7 +132,8 @@ int main(int argc, char** argv) {
   const auto own_us = [](const Run& r) { return r.own_us; };
   fmt::print("{} messages of 100 bytes, {} handler threads, {} rounds in turn, retention keep\n",
              o.messages, o.threads, o.rounds);
-  fmt::print("{:<22}{:>14}{:>18}{:>18}\n", "median", "messages/s", "server us/msg", "own CPU us/msg");
+  fmt::print("{:<22}{:>14}{:>18}{:>18}\n", "median", "messages/s", "server us/msg",
+             "own CPU us/msg");
   fmt::print("{:<22}{:>14.0f}{:>18.2f}{:>18.2f}\n", "bare XREADGROUP loop", median_of(bare, rate),
              median_of(bare, server_us), median_of(bare, own_us));
   fmt::print("{:<22}{:>14.0f}{:>18.2f}{:>18.2f}\n", "penstock", median_of(ours, rate),

@@ -16,10 +16,10 @@ namespace penstock {
 struct ConsumerView {
   std::string name;
   std::int64_t pending = 0;
-  std::int64_t idle_ms = 0;                    ///< the server's own hint, not the lease
-  bool registered = false;                     ///< a penstock worker that keeps leases
-  bool parked = false;                         ///< `penstock:parked`: entries that wait for a time
-  std::string host;                            ///< of registered ones
+  std::int64_t idle_ms = 0;  ///< the server's own hint, not the lease
+  bool registered = false;   ///< a penstock worker that keeps leases
+  bool parked = false;       ///< `penstock:parked`: entries that wait for a time
+  std::string host;          ///< of registered ones
   std::int64_t pid = 0;
   std::int64_t lease_ms = 0;
   std::int64_t renewed_ms_ago = 0;
@@ -27,11 +27,11 @@ struct ConsumerView {
 
 struct GroupView {
   std::string name;
-  std::optional<std::int64_t> ready;           ///< not yet delivered to this group
-  bool ready_capped = false;                   ///< "at least `ready`"
+  std::optional<std::int64_t> ready;  ///< not yet delivered to this group
+  bool ready_capped = false;          ///< "at least `ready`"
   std::int64_t leased = 0;
   std::int64_t parked = 0;
-  std::int64_t dead = 0;                       ///< -1: unknown
+  std::int64_t dead = 0;  ///< -1: unknown
   std::optional<std::int64_t> oldest_ready_ms;
   std::optional<std::int64_t> oldest_pending_ms;
   std::vector<ConsumerView> consumers;
@@ -40,9 +40,9 @@ struct GroupView {
 struct StreamView {
   std::string name;
   bool exists = false;
-  std::int64_t length = 0;                     ///< entries stored, settled ones included: no backlog
+  std::int64_t length = 0;  ///< entries stored, settled ones included: no backlog
   std::int64_t dead = 0;
-  std::optional<Retention> retention;          ///< empty: not decided, penstock has not touched it
+  std::optional<Retention> retention;  ///< empty: not decided, penstock has not touched it
   std::vector<GroupView> groups;
 };
 
@@ -50,9 +50,9 @@ struct PendingView {
   std::string id, owner;
   std::int64_t idle_ms = 0;
   std::int64_t delivery = 0;
-  std::optional<std::int64_t> due_in_ms;       ///< parked: negative where overdue
+  std::optional<std::int64_t> due_in_ms;  ///< parked: negative where overdue
   std::int64_t attempts = 0;
-  std::int64_t first_failed_ms = 0;            ///< store's clock, ms since 1970; 0 never
+  std::int64_t first_failed_ms = 0;  ///< store's clock, ms since 1970; 0 never
   std::string last_error;
 };
 
@@ -66,8 +66,8 @@ class Inspector {
 
   std::vector<std::string> streams();
   StreamView stream(std::string_view name);
-  /// Pending entries of a group by id, at most `max` (1..256) from `from` on (empty: the first; else an
-  /// entry id, inclusive).
+  /// Pending entries of a group by id, at most `max` (1..256) from `from` on (empty: the first;
+  /// else an entry id, inclusive).
   std::vector<PendingView> pending(std::string_view stream, std::string_view group,
                                    std::string_view from = {}, std::uint32_t max = 256);
 

@@ -17,8 +17,8 @@ struct MessageData;
 }  // namespace detail
 
 /// Names one delivery for the user's own database: "write if not older". Compares by epoch, then
-/// entry id, then delivery number. The epoch is the store's time (ms) at which the group was made or
-/// found lost. After a failover that rolls the server back a token can repeat.
+/// entry id, then delivery number. The epoch is the store's time (ms) at which the group was made
+/// or found lost. After a failover that rolls the server back a token can repeat.
 struct Token {
   std::int64_t epoch = 0;
   std::uint64_t id_ms = 0;
@@ -39,7 +39,8 @@ class Message {
   std::string_view group() const;
   /// The entry id, `<ms>-<seq>`.
   std::string id() const;
-  /// Which try this is: 1 + the failed runs so far. Releases, hand-backs and "not yet" do not count.
+  /// Which try this is: 1 + the failed runs so far. Releases, hand-backs and "not yet" do not
+  /// count.
   std::int64_t attempt() const;
   /// The server's count of hand-overs of this entry (not raised by renewals).
   std::int64_t delivery() const;

@@ -15,10 +15,12 @@ class Outcome {
 
   /// Done: the entry is settled for this group.
   static Outcome ack();
-  /// Failed: run again later. Counts one attempt. Without `after` the back-off of the options decides.
+  /// Failed: run again later. Counts one attempt. Without `after` the back-off of the options
+  /// decides.
   static Outcome retry(std::string why = {});
   static Outcome retry(std::chrono::milliseconds after, std::string why = {});
-  /// Not finished yet: look again later. Counts no attempt. Without `after` the option `not_yet` decides.
+  /// Not finished yet: look again later. Counts no attempt. Without `after` the option `not_yet`
+  /// decides.
   static Outcome not_yet();
   static Outcome not_yet(std::chrono::milliseconds after);
   /// Hand back at once: another worker (or this one) may run it now. Counts no attempt.

@@ -14,7 +14,8 @@
 namespace penstock {
 
 struct SendOptions {
-  /// Further fields, in this order, after `body`. Names that begin with `penstock-`, and `body`, are refused.
+  /// Further fields, in this order, after `body`. Names that begin with `penstock-`, and `body`,
+  /// are refused.
   std::vector<std::pair<std::string, std::string>> headers{};
   /// This message's own max_run. > 0.
   std::optional<milliseconds> timeout{};
@@ -27,8 +28,9 @@ struct Draft {
 
 /// What became of one message of a batch.
 struct Sent {
-  std::string id;           ///< the entry id; empty where it failed
-  errc error = errc::ok;    ///< connection_lost and timed_out: it may be there or not, it is not sent again
+  std::string id;  ///< the entry id; empty where it failed
+  errc error =
+      errc::ok;  ///< connection_lost and timed_out: it may be there or not, it is not sent again
   std::string text;
   explicit operator bool() const { return error == errc::ok; }
 };

@@ -42,7 +42,6 @@ class Worker::Impl {
     bool drained = false;  // guarded by mutex_
   };
 
-  void open_sessions();
   void open_lane(Lane& lane);
   void wait_for_first_answer();
   void begin_drain();

@@ -1,4 +1,5 @@
 // A worker's making and start: names, options, threads, lanes.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <random>
@@ -120,6 +121,10 @@ void Worker::Impl::start() {
       throw Error(errc::bad_option, "start() without a handle(): nothing to read");
     phase_ = Phase::running;
   }
+  // A call that is out longer than half a lease may land after the lease: it ends before.
+  milliseconds longest{5'000};
+  for (const auto& lane : lanes_) longest = std::min(longest, lane->options.lease / 2);
+  home_.limit_calls(longest);
   aside_ = std::make_unique<runtime::Aside>();
   io_ = std::make_unique<api::EventThread>();
   renewal_ = std::make_unique<api::EventThread>();

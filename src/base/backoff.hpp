@@ -20,8 +20,8 @@ inline MonoDuration exponential(MonoDuration first, MonoDuration cap, double fac
 
 /// Uniform in (0, bound], at least 1 ms where the bound allows it: full jitter.
 inline MonoDuration full_jitter(MonoDuration bound, Rng& rng) {
-  const auto drawn = MonoDuration(static_cast<MonoDuration::rep>(
-      static_cast<double>(bound.count()) * (1.0 - rng.unit())));
+  const auto drawn = MonoDuration(
+      static_cast<MonoDuration::rep>(static_cast<double>(bound.count()) * (1.0 - rng.unit())));
   return std::clamp<MonoDuration>(drawn, std::min<MonoDuration>(bound, milliseconds(1)), bound);
 }
 

@@ -9,26 +9,46 @@ class Category final : public std::error_category {
   const char* name() const noexcept override { return "penstock"; }
   std::string message(int value) const override {
     switch (static_cast<errc>(value)) {
-      case errc::ok: return "no error";
-      case errc::bad_option: return "an option or argument cannot work";
-      case errc::unreachable: return "the server cannot be reached";
-      case errc::connection_lost: return "the connection broke; the outcome is unknown";
-      case errc::timed_out: return "no answer in time; the outcome is unknown";
-      case errc::auth_failed: return "the server refuses the credentials";
-      case errc::no_permission: return "the server's ACL does not allow it";
-      case errc::wrong_type: return "the key holds another type of value";
-      case errc::group_lost: return "the stream or its consumer group is gone";
-      case errc::storage_full: return "the server is out of memory for writes";
-      case errc::read_only: return "the server is not a master";
-      case errc::server_busy: return "the server cannot do it now";
-      case errc::cluster_moved: return "the cluster keeps that key elsewhere";
-      case errc::script_missing: return "the server forgot a script";
-      case errc::rejected: return "the server refuses it";
-      case errc::protocol_error: return "the server sent no valid reply";
-      case errc::would_exceed: return "a limit would be exceeded";
-      case errc::lease_lost: return "the lease is lost";
-      case errc::closed: return "it is closed";
-      case errc::internal: return "an internal fault of penstock";
+      case errc::ok:
+        return "no error";
+      case errc::bad_option:
+        return "an option or argument cannot work";
+      case errc::unreachable:
+        return "the server cannot be reached";
+      case errc::connection_lost:
+        return "the connection broke; the outcome is unknown";
+      case errc::timed_out:
+        return "no answer in time; the outcome is unknown";
+      case errc::auth_failed:
+        return "the server refuses the credentials";
+      case errc::no_permission:
+        return "the server's ACL does not allow it";
+      case errc::wrong_type:
+        return "the key holds another type of value";
+      case errc::group_lost:
+        return "the stream or its consumer group is gone";
+      case errc::storage_full:
+        return "the server is out of memory for writes";
+      case errc::read_only:
+        return "the server is not a master";
+      case errc::server_busy:
+        return "the server cannot do it now";
+      case errc::cluster_moved:
+        return "the cluster keeps that key elsewhere";
+      case errc::script_missing:
+        return "the server forgot a script";
+      case errc::rejected:
+        return "the server refuses it";
+      case errc::protocol_error:
+        return "the server sent no valid reply";
+      case errc::would_exceed:
+        return "a limit would be exceeded";
+      case errc::lease_lost:
+        return "the lease is lost";
+      case errc::closed:
+        return "it is closed";
+      case errc::internal:
+        return "an internal fault of penstock";
     }
     return "unknown error";
   }
@@ -58,8 +78,10 @@ bool retryable(errc code) noexcept {
     case errc::script_missing:
     case errc::would_exceed:
     case errc::rejected:
-    case errc::protocol_error: return true;
-    default: return false;
+    case errc::protocol_error:
+      return true;
+    default:
+      return false;
   }
 }
 

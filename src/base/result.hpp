@@ -1,11 +1,11 @@
 #pragma once
 
-#include <boost/system/result.hpp>
-
 #include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include <boost/system/result.hpp>
 
 #include <penstock/error.hpp>
 
@@ -18,7 +18,8 @@ struct Failure {
 };
 
 // Found by ADL when somebody calls .value() on a failed result: inside penstock nobody should.
-[[noreturn]] inline void throw_exception_from_error(const Failure& f, const boost::source_location&) {
+[[noreturn]] inline void throw_exception_from_error(const Failure& f,
+                                                    const boost::source_location&) {
   throw penstock::Error(f.code, f.text);
 }
 

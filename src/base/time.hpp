@@ -12,7 +12,8 @@ using std::chrono::nanoseconds;
 using MonoTime = std::chrono::steady_clock::time_point;
 using MonoDuration = std::chrono::steady_clock::duration;
 
-/// The store's own wall clock, ms since 1970 (Redis TIME). Never compared with a local clock's value.
+/// The store's own wall clock, ms since 1970 (Redis TIME). Never compared with a local clock's
+/// value.
 using ServerMs = std::int64_t;
 
 inline constexpr MonoTime never = MonoTime::max();

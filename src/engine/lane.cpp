@@ -39,7 +39,8 @@ bool Lane::failed(MonoTime now, Op& op, const char* what, const base::Failure& f
     fatal_ = true;
     return false;
   }
-  if (failure.code == errc::group_lost) {
+  // An answer from before the group was made again says nothing of the one that is there now.
+  if (failure.code == errc::group_lost && op.era == era_) {
     group_lost(failure.text);
     return true;
   }
@@ -73,6 +74,7 @@ void Lane::on_opened(MonoTime now, const Result<store::Opened>& reply) {
   if (heal_ && opened.group_made) ++counters_.groups_recreated;
   if (heal_)
     note(Severity::info, opened.group_made ? "the group is made again" : "the group is back");
+  if (!opened_) ++era_;
   opened_ = true;
   reopen_ = false;
   heal_ = false;

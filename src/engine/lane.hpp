@@ -157,6 +157,7 @@ class Lane {
   store::ServerMs group_epoch_ = 0;
 
   Op open_, take_, tick_, peek_, claim_, ack_, settle_, forget_, trim_, enlist_, renew_;
+  std::uint32_t era_ = 0;  ///< how often the group was found or made again
   bool opened_ = false, heal_ = false, reopen_ = false;
   bool fatal_ = false;
   std::optional<base::Failure> fatal_failure_;
@@ -194,6 +195,7 @@ class Lane {
   std::deque<store::EntryId> due_;
   std::deque<Overdue> overdue_;
   std::vector<Overdue> claims_out_;
+  bool trim_held_ = false;
   std::string peek_cursor_;
   bool peek_more_ = false, due_more_ = false;
   MonoTime peek_asked_;

@@ -52,7 +52,7 @@ void Lane::poll_open(MonoTime now, Actions& out) {
   request.retention = config_.retention;
   request.heal = heal_;
   out.open = std::move(request);
-  open_.begin();
+  open_.begin(era_);
 }
 
 std::size_t Lane::free_slots() const {
@@ -79,7 +79,7 @@ void Lane::poll_tick(MonoTime now, Actions& out) {
   if (!tick_.ready(now) || now < next_tick_ || !may_look()) return;
   tick_asked_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(limit(), 16, store::batch_max));
   out.tick_max = tick_asked_;
-  tick_.begin();
+  tick_.begin(era_);
 }
 
 /// Lapsed and due entries. New ones are not starved: at most 3/4 of the free slots where both wait,
@@ -105,7 +105,7 @@ void Lane::poll_claims(MonoTime now, Actions& out, std::size_t& free, bool worth
   }
   out.claim = next_claims(most);
   if (out.claim.empty()) return;
-  claim_.begin();
+  claim_.begin(era_);
   claim_reserved_ = out.claim.size();
   claimed_last_ = new_may_wait_ = true;
   free -= std::min(free, claim_reserved_);
@@ -149,7 +149,7 @@ void Lane::poll_take(MonoTime now, Actions& out, std::size_t free) {
   request.wait = std::chrono::duration_cast<std::chrono::milliseconds>(wait);
   take_reserved_ = count;
   take_waits_ = wait > MonoDuration::zero();
-  take_.begin();
+  take_.begin(era_);
   out.take = request;
 }
 
@@ -264,7 +264,7 @@ void Lane::poll_drain(MonoTime now, Actions& out) {
   if (table_.size() == 0 && !take_.out && !claim_.out) {
     if (!forgot_self_ && opened_ && !fatal_ && !forget_.out) {
       forgot_self_ = true;
-      forget_.begin();
+      forget_.begin(era_);
       out.forget = config_.lane.consumer;
       return;
     }

@@ -35,7 +35,7 @@ void Lane::on_ticked(MonoTime now, const Result<store::TickReply>& reply) {
   }
   tick_.succeeded();
   ++counters_.ticks;
-  if (!reply->group_there) {
+  if (!reply->group_there && tick_.era == era_) {
     group_lost("the server does not know it");
     return;
   }
@@ -55,7 +55,7 @@ void Lane::on_ticked(MonoTime now, const Result<store::TickReply>& reply) {
 
 void Lane::poll_sweep(MonoTime now, Actions& out) {
   if (forget_.ready(now) && !gone_.empty()) {
-    forget_.begin();
+    forget_.begin(era_);
     out.forget = std::move(gone_.back());
     gone_.pop_back();
   }
@@ -70,7 +70,7 @@ void Lane::poll_sweep(MonoTime now, Actions& out) {
                   MonoDuration(static_cast<MonoDuration::rep>(rng_.unit() * 0.25 *
                                                               static_cast<double>(period.count())));
     if (retention_ == store::Retention::trim_settled && trim_.ready(now)) {
-      trim_.begin();
+      trim_.begin(era_);
       out.trim = true;
     }
   }
@@ -79,7 +79,7 @@ void Lane::poll_sweep(MonoTime now, Actions& out) {
   request.max = static_cast<std::uint32_t>(std::clamp<std::size_t>(limit() * 2, 64, overdue_max));
   request.default_lease_ms = in_ms(config_.lease);
   request.foreign_idle_ms = in_ms(config_.foreign_idle);
-  peek_.begin();
+  peek_.begin(era_);
   peek_asked_ = now;
   out.peek = std::move(request);
 }
@@ -212,6 +212,13 @@ void Lane::on_trimmed(MonoTime now, const Result<std::int64_t>& reply) {
     return;
   }
   trim_.succeeded();
+  if (*reply < 0 && !trim_held_) {
+    note(Severity::warning,
+         "nothing is trimmed: a group that this stream's conf names is missing, and what it still "
+         "needs is unknown. It is made again by its workers; if it is retired, remove its field "
+         "epoch:<group> from the stream's .conf");
+  }
+  trim_held_ = *reply < 0;
 }
 
 }  // namespace penstock::engine

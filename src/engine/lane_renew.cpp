@@ -28,8 +28,9 @@ void Lane::poll_renewal(MonoTime now, std::uint64_t epoch, Actions& out) {
     }
   });
   if (!receipts.empty()) out.renew.push_back(std::move(receipts));
+  if (!out.renew.empty()) renew_.era = era_;
   if (opened_ && !draining_ && !fatal_ && enlist_.ready(now) && now >= next_enlist_) {
-    enlist_.begin();
+    enlist_.begin(era_);
     out.enlist = true;
     next_enlist_ = now + config_.renew_age();
   }

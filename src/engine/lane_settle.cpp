@@ -160,7 +160,7 @@ void Lane::poll_settle(MonoTime now, std::uint64_t epoch, Actions& out) {
         queue_outcome(*entry, {slot, Finished::Kind::ack, {}});
       }
     }
-    if (!out.ack.empty()) ack_.begin();
+    if (!out.ack.empty()) ack_.begin(era_);
   }
   if (settle_.ready(now) && !outcomes_.empty()) {
     while (!outcomes_.empty() && outcomes_out_.size() < store::batch_max) {
@@ -176,7 +176,7 @@ void Lane::poll_settle(MonoTime now, std::uint64_t epoch, Actions& out) {
       out.settle.push_back(outcome.item);
       outcomes_out_.push_back(std::move(outcome));
     }
-    if (!out.settle.empty()) settle_.begin();
+    if (!out.settle.empty()) settle_.begin(era_);
   }
 }
 

@@ -15,12 +15,16 @@ struct Op {
   bool out = false;
   std::uint32_t failures = 0;
   MonoTime not_before = MonoTime::min();
+  std::uint32_t era = 0;  ///< of the group when it was sent
 
   static constexpr MonoDuration first = std::chrono::milliseconds(100);
   static constexpr MonoDuration cap = std::chrono::seconds(2);
 
   bool ready(MonoTime now) const { return !out && now >= not_before; }
-  void begin() { out = true; }
+  void begin(std::uint32_t now_era) {
+    out = true;
+    era = now_era;
+  }
   void succeeded() {
     out = false;
     failures = 0;

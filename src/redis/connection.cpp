@@ -57,7 +57,7 @@ class Connection::Impl final : public LinkOwner, public std::enable_shared_from_
         rng_(static_cast<std::uint64_t>(mono_now().time_since_epoch().count()) ^
              reinterpret_cast<std::uintptr_t>(this)) {}
 
-  void command(resp::Command command, milliseconds timeout, Handler handler);
+  void command(resp::Command command, milliseconds timeout, Handler handler, bool this_line);
   void close();
 
   void link_up(std::int64_t client_id) override;
@@ -78,6 +78,7 @@ class Connection::Impl final : public LinkOwner, public std::enable_shared_from_
   void start_link(MonoTime now);
   void expire_queue(MonoTime now);
   void fail_out(Fifo<Pending>& out, const base::Failure& why, MonoTime now);
+  void fail_of_this_line(const base::Failure& why);
   milliseconds next_delay();
   void arm();
 
@@ -102,9 +103,13 @@ void Connection::Impl::refuse(Handler handler, base::Failure why) {
   boost::asio::post(io_, [h = std::move(handler), why = std::move(why)]() { h(why); });
 }
 
-void Connection::Impl::command(resp::Command command, milliseconds timeout, Handler handler) {
+void Connection::Impl::command(resp::Command command, milliseconds timeout, Handler handler,
+                               bool this_line) {
   const MonoTime now = mono_now();
   if (closed_) return refuse(std::move(handler), {errc::closed, name_ + ": closed"});
+  if (this_line && !connected()) {
+    return refuse(std::move(handler), {errc::connection_lost, name_ + ": the connection was cut"});
+  }
   if (!link_ && last_failure_ && now < next_attempt_) {
     return refuse(std::move(handler), *last_failure_);
   }
@@ -116,7 +121,7 @@ void Connection::Impl::command(resp::Command command, milliseconds timeout, Hand
   const MonoTime deadline = now + std::clamp(timeout, milliseconds(1), timeout_max);
   const std::size_t replies = command.replies();
   queue_deadline_ = std::min(queue_deadline_, deadline);
-  queue_.push({std::move(command), {std::move(handler), deadline, replies}});
+  queue_.push({std::move(command), {std::move(handler), deadline, replies, this_line}});
   wake();
 }
 
@@ -202,6 +207,7 @@ void Connection::Impl::link_down(base::Failure why, bool was_up) {
       next_attempt_ = now + next_delay();
     }
     fail_out(out, why, now);
+    fail_of_this_line(why);
   } else {
     next_attempt_ = now + next_delay();
     why.code = attempt_code(why.code);
@@ -227,6 +233,20 @@ void Connection::Impl::fail_out(Fifo<Pending>& out, const base::Failure& why, Mo
     first = false;
     pending.handler(std::move(failure));
   }
+}
+
+void Connection::Impl::fail_of_this_line(const base::Failure& why) {
+  Fifo<Queued> all = std::exchange(queue_, {});
+  std::vector<Handler> ended;
+  while (!all.empty()) {
+    Queued queued = all.pop();
+    if (queued.pending.this_line) {
+      ended.push_back(std::move(queued.pending.handler));
+    } else {
+      queue_.push(std::move(queued));
+    }
+  }
+  for (const Handler& handler : ended) handler(base::Failure{errc::connection_lost, why.text});
 }
 
 void Connection::Impl::expire_queue(MonoTime now) {
@@ -295,10 +315,13 @@ Connection::~Connection() { impl_->close(); }
 
 void Connection::on_connected(Connected callback) { impl_->on_connected = std::move(callback); }
 void Connection::command(resp::Command command, Handler handler) {
-  impl_->command(std::move(command), impl_->command_timeout(), std::move(handler));
+  impl_->command(std::move(command), impl_->command_timeout(), std::move(handler), false);
 }
 void Connection::command(resp::Command command, milliseconds timeout, Handler handler) {
-  impl_->command(std::move(command), timeout, std::move(handler));
+  impl_->command(std::move(command), timeout, std::move(handler), false);
+}
+void Connection::command_on_this_line(resp::Command command, Handler handler) {
+  impl_->command(std::move(command), impl_->command_timeout(), std::move(handler), true);
 }
 std::uint64_t Connection::generation() const { return impl_->generation; }
 std::int64_t Connection::client_id() const { return impl_->client_id; }

@@ -46,6 +46,9 @@ class Connection {
   /// errors inside an array stay in the reply.
   void command(resp::Command command, Handler handler);
   void command(resp::Command command, std::chrono::milliseconds timeout, Handler handler);
+  /// Never sent on another connection than the present one: where that ends before it was written,
+  /// or none is there, the answer is errc::connection_lost.
+  void command_on_this_line(resp::Command command, Handler handler);
 
   /// Number of successful connects so far; 0 = never. Safe from any thread.
   std::uint64_t generation() const;

@@ -19,6 +19,7 @@ struct Pending {
   Connection::Handler handler;
   base::MonoTime deadline;
   std::size_t replies = 1;
+  bool this_line = false;  ///< fails with the connection, though it was not sent
 };
 
 class LinkOwner {

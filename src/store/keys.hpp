@@ -12,7 +12,8 @@ bool has_hash_tag(std::string_view stream);
 bool untaggable(std::string_view stream);
 
 /// The keys that belong to one stream and, some of them, to one group of it (docs/wire.md).
-/// `orders` -> `{orders}.due:<group>`; a name that has a valid tag keeps its own: `{a}b` -> `{a}b.due:g`.
+/// `orders` -> `{orders}.due:<group>`; a name that has a valid tag keeps its own: `{a}b` ->
+/// `{a}b.due:g`.
 struct Keys {
   explicit Keys(std::string_view stream, std::string_view group = {});
   std::string stream;

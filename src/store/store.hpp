@@ -57,7 +57,8 @@ class Store {
   virtual void enlist(const Lane& lane, Registration row, Done<Nothing> done) = 0;
   /// Removes a consumer that holds nothing, with its row, in one step. False: it holds something.
   virtual void forget(const Lane& lane, const std::string& consumer, Done<bool> done) = 0;
-  /// trim_settled: removes what every group has settled. Answers how many entries went.
+  /// trim_settled: removes what every group has settled. Answers how many entries went; -1: none,
+  /// for a group that the conf knows is missing, and nobody can tell what it still needs.
   virtual void trim(const std::string& stream, Done<std::int64_t> done) = 0;
 
   virtual void survey(const std::string& stream, Done<Survey> done) = 0;

@@ -271,6 +271,22 @@ TEST_F(Contract, trim_goes_no_further_than_any_group_needs) {
   EXPECT_EQ(ids(*a.take(1).get()), std::vector<EntryId>{});
 }
 
+TEST_F(Contract, T24_nothing_is_trimmed_while_a_known_group_is_missing) {
+  a.open(asking(Retention::trim_settled)).get();
+  Client other{*backend, {stream, "audit", "audit.0000000c"}};
+  other.open().get();
+  send(3);
+  a.ack(ids(*a.take(3).get())).get();
+  backend->destroy_group(stream, "audit");
+  EXPECT_EQ(a.trim().get(), -1) << "it has read none of them, and will be made again";
+  EXPECT_EQ(backend->entries(stream).size(), 3u);
+  OpenRequest heal;
+  heal.heal = true;
+  other.open(heal).get();
+  EXPECT_EQ(other.take(10).get()->entries.size(), 3u);
+  EXPECT_EQ(a.trim().get(), 0);
+}
+
 TEST_F(Contract, T24_trim_leaves_parked_entries_alone) {
   a.open(asking(Retention::trim_settled)).get();
   const auto sent = send(3);

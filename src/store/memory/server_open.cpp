@@ -144,6 +144,11 @@ Result<std::int64_t> MemoryServer::trim(const std::string& stream) {
   if (spoiled(stream)) return Failure{errc::wrong_type, "'" + stream + "' is no stream"};
   const auto held = streams_.find(stream);
   if (held == streams_.end() || held->second.groups.empty()) return std::int64_t{0};
+  if (const auto conf = conf_.find(Keys(stream).conf); conf != conf_.end()) {
+    for (const auto& [name, known] : conf->second.groups) {
+      if (!held->second.groups.contains(name)) return std::int64_t{-1};
+    }
+  }
   EntryId bound{std::numeric_limits<std::uint64_t>::max(),
                 std::numeric_limits<std::uint64_t>::max()};
   for (const auto& [name, group] : held->second.groups) {

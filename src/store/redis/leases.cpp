@@ -103,11 +103,8 @@ void RedisStore::renew(const Lane& lane, std::vector<Receipt> receipts,
 void RedisStore::ack(const Lane& lane, std::vector<EntryId> ids, Retention retention,
                      Done<AckReply> done) {
   if (ids.empty()) return answer_later<AckReply>(std::move(done), AckReply{});
-  // Not fenced, so never the first thing on a new connection: another server may stand there.
-  if (!commands_->connected() && commands_->generation() > 0) {
-    return answer_later<AckReply>(
-        std::move(done), Failure{errc::connection_lost, "the connection under the leases was cut"});
-  }
+  // Not fenced, so it goes out on the connection under which the leases were proved, or not at all:
+  // behind another one another server may stand.
   struct Sum {
     AckReply reply;
     std::optional<Failure> failure;
@@ -141,7 +138,12 @@ void RedisStore::ack(const Lane& lane, std::vector<EntryId> ids, Retention reten
       for (std::size_t i = begin; i < end; ++i) add_id(command, ids[i]);
       command.then("EXEC");
     }
-    commands_->command(std::move(command), gather);
+    // A session's very first command makes the line: no lease can have been proved on an older one.
+    if (commands_->generation() == 0) {
+      commands_->command(std::move(command), gather);
+    } else {
+      commands_->command_on_this_line(std::move(command), gather);
+    }
   }
 }
 

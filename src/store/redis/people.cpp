@@ -232,12 +232,20 @@ void RedisStore::pending(const Lane& lane, EntryId from, std::uint32_t max,
   run(commands_, std::move(call), answer(std::move(done), decode_pending));
 }
 
+/// At the end of each turn. A failure shows in nothing but an older checkpoint: more is read again.
+static void keep_checkpoint(const std::shared_ptr<redis::Connection>& commands, const Lane& lane) {
+  const Keys keys(lane.stream, lane.group);
+  ScriptCall call(scripts::checkpoint);
+  call.key(keys.stream).key(keys.conf).arg(lane.group);
+  run(commands, std::move(call), [](const Result<resp::Reply>&) {});
+}
+
 void RedisStore::peek(const Lane& lane, PeekRequest request, Done<PeekReply> done) {
   const Keys keys(lane.stream, lane.group);
   const auto space = request.cursor.find(' ');
   const std::string_view cursor = request.cursor;
   ScriptCall call(scripts::peek);
-  call.key(keys.stream).key(keys.workers).key(keys.conf).arg(lane.group);
+  call.key(keys.stream).key(keys.workers).arg(lane.group);
   if (space == std::string::npos) {
     call.arg("-").arg("");
   } else {
@@ -245,7 +253,16 @@ void RedisStore::peek(const Lane& lane, PeekRequest request, Done<PeekReply> don
   }
   call.arg(std::clamp<std::size_t>(request.max, 1, batch_max));
   call.arg(request.default_lease_ms).arg(request.foreign_idle_ms).arg(64).arg(lane.consumer);
-  run(commands_, std::move(call), answer(std::move(done), decode_peek));
+  run(commands_, std::move(call),
+      [lane, done = std::move(done), link = std::weak_ptr(commands_)](Result<resp::Reply> reply) {
+        if (reply.has_error()) return done(reply.error());
+        const Result<PeekReply> peeked = decode_peek(*reply);
+        const auto commands = link.lock();
+        if (peeked && peeked->cursor.empty() && commands != nullptr) {
+          keep_checkpoint(commands, lane);
+        }
+        done(peeked);
+      });
 }
 
 }  // namespace penstock::store

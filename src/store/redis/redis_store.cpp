@@ -184,7 +184,7 @@ void RedisStore::forget(const Lane& lane, const std::string& consumer, Done<bool
 
 void RedisStore::trim(const std::string& stream, Done<std::int64_t> done) {
   ScriptCall call(scripts::trim);
-  call.key(stream);
+  call.key(stream).key(Keys(stream).conf);
   run(commands_, std::move(call), answer(std::move(done), [](const resp::Reply& reply) {
         return Result<std::int64_t>(reply.integer().value_or(0));
       }));

@@ -12,8 +12,8 @@ struct Script {
 };
 
 namespace scripts {
-extern const Script open, claim, renew, settle, tick, peek, enlist, forget, trim, pending, survey,
-    count;
+extern const Script open, checkpoint, claim, renew, settle, tick, peek, enlist, forget, trim,
+    pending, survey, count;
 }  // namespace scripts
 
 }  // namespace penstock::store

@@ -24,6 +24,29 @@ TEST(LaneHeal, T19_a_lost_group_is_made_again_and_reading_goes_on) {
   EXPECT_EQ(rig.lane.epoch_of_group(), 2'000);
 }
 
+TEST(LaneHeal, T19_an_answer_from_before_the_group_was_made_again_loses_nothing_of_the_new_one) {
+  Rig rig;
+  rig.open();
+  rig.poll();  // a tick is out as well as the read
+  rig.lane.on_taken(rig.now, rig.now, rig.epoch, failure(errc::group_lost));
+  rig.poll();
+  store::Opened opened;
+  opened.group_made = true;
+  opened.epoch = 2'000;
+  rig.lane.on_opened(rig.now, opened);
+  ASSERT_TRUE(rig.poll().take);
+  rig.taken(gives(1, 1));
+  rig.poll();
+  const auto lost = rig.lane.counters().lease_lost;
+  store::TickReply old;
+  old.group_there = false;
+  rig.lane.on_ticked(rig.now, old);
+  rig.poll();
+  EXPECT_FALSE(rig.a.open);
+  EXPECT_EQ(rig.lane.counters().lease_lost, lost);
+  EXPECT_EQ(rig.lane.held(), 1u);
+}
+
 TEST(LaneHeal, T19_a_tick_that_finds_no_group_heals_it_too) {
   Rig rig;
   rig.open();

@@ -104,6 +104,28 @@ TEST(ConnectionFaults, T30_half_open_and_black_hole_are_found_by_time_out) {
   EXPECT_TRUE(recovers(harness, "again"));
 }
 
+TEST(ConnectionFaults, T04_a_command_of_this_line_is_never_sent_on_another) {
+  RespServer server;
+  Harness harness(config_for(server.port()));
+  std::vector<errc> codes;
+  const auto pinned = [&](const char* word) {
+    harness.connection().command_on_this_line(echo(word), [&](base::Result<resp::Reply> reply) {
+      codes.push_back(reply ? errc::ok : reply.error().code);
+    });
+  };
+  pinned("none is there");
+  harness.run_for(milliseconds(20));
+  ASSERT_EQ(codes, std::vector<errc>{errc::connection_lost});
+  EXPECT_EQ(harness.ask(echo("up")).text, "up");
+  pinned("sent");
+  harness.run_for(milliseconds(50));
+  ASSERT_EQ(codes.size(), 2U);
+  EXPECT_EQ(codes[1], errc::ok);
+  for (const auto& entry : server.log()) {
+    EXPECT_EQ(std::count(entry.args.begin(), entry.args.end(), "none is there"), 0);
+  }
+}
+
 TEST(ConnectionFaults, connect_and_login_have_a_time_out_and_so_has_the_queue) {
   RespServer server;
   TcpProxy proxy(server.port());

@@ -3,5 +3,5 @@
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 redis.call('HSET', KEYS[1], ARGV[1],
-           ARGV[2] .. ' ' .. now .. ' ' .. ARGV[3] .. ' ' .. ARGV[4] .. ' ' .. ARGV[5] .. ' ' .. ARGV[6])
+           table.concat({ARGV[2], now, ARGV[3], ARGV[4], ARGV[5], ARGV[6]}, ' '))
 return 1

@@ -1,9 +1,9 @@
 -- Pending entries that look abandoned, per owner by that owner's own lease.
--- KEYS: stream, workers, conf. ARGV: group, cursor id ('-' from the start), cursor consumer, max,
+-- KEYS: stream, workers. ARGV: group, cursor id ('-' from the start), cursor consumer, max,
 -- default lease, foreign idle, consumers looked into at most, the caller's consumer.
 -- Answers [now, [id, owner, idle, delivery, ...], [consumer, row, ...], [gone, ...],
 --          cursor id, cursor consumer (both '' when the turn is done)].
-local stream, workers, conf = KEYS[1], KEYS[2], KEYS[3]
+local stream, workers = KEYS[1], KEYS[2]
 local group, cursor_id, cursor_name = ARGV[1], ARGV[2], ARGV[3]
 local max, default_lease, foreign = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local looks, me, PARKED = tonumber(ARGV[7]), ARGV[8], 'penstock:parked'
@@ -113,45 +113,4 @@ for _, name in ipairs(names) do
   end
 end
 
--- The end of a turn: where a lost group would go on (docs/wire.md). Not where acked entries are
--- deleted: there it goes on at 0.
-local retention = redis.pcall('HGET', conf, 'retention')
-if next_name == '' and (retention == 'keep' or retention == 'trim_settled') then
-  local function decrement(digits)
-    local head, digit, zeros = string.match(digits, '^(%d*)([1-9])(0*)$')
-    if not head then return nil end
-    local less = head .. (tonumber(digit) - 1) .. string.rep('9', #zeros)
-    less = string.gsub(less, '^0+', '')
-    return less == '' and '0' or less
-  end
-  local function before(id)
-    local ms, seq = string.match(id, '^(%d+)-(%d+)$')
-    local less = decrement(seq)
-    if less then return ms .. '-' .. less end
-    less = decrement(ms)
-    return less and less .. '-18446744073709551615' or '0-0'
-  end
-  local function not_above(a, b) -- ids by value, as text
-    local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
-    local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
-    if a_ms == b_ms then a_ms, b_ms = a_seq, b_seq end
-    if #a_ms ~= #b_ms then return #a_ms < #b_ms end
-    return a_ms <= b_ms
-  end
-  local info = redis.call('XINFO', 'STREAM', stream)
-  local seen = {}
-  for i = 1, #info, 2 do seen[info[i]] = info[i + 1] end
-  local at
-  for _, raw in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
-    local g = {}
-    for i = 1, #raw, 2 do g[raw[i]] = raw[i + 1] end
-    if g['name'] == group then at = g['last-delivered-id'] end
-  end
-  local lowest = redis.call('XPENDING', stream, group)[2]
-  if at and lowest and not_above(lowest, at) then at = before(lowest) end
-  if at and seen['entries-added'] then
-    redis.pcall('HSET', conf, 'checkpoint:' .. group,
-                at .. ' ' .. seen['last-generated-id'] .. ' ' .. text(seen['entries-added']))
-  end
-end
 return {text(now), overdue, row_list, gone, next_id, next_name}

@@ -1,5 +1,6 @@
--- Removes what every group has settled. KEYS: stream. Answers how many entries went.
-local stream = KEYS[1]
+-- Removes what every group has settled. KEYS: stream, conf. Answers how many entries went; -1:
+-- none, for a group that conf knows is not there (lost, and not yet made again).
+local stream, conf = KEYS[1], KEYS[2]
 
 local function below(a, b) -- decimal numbers of up to 64 bits, as text
   if #a ~= #b then return #a < #b end
@@ -15,7 +16,7 @@ end
 
 if redis.call('EXISTS', stream) == 0 then return 0 end
 -- `bound` is the lowest id that somebody needs; `after` tells that it is the one after it.
-local bound, after
+local bound, after, there = nil, nil, {}
 local function need(id, exclusive)
   if not bound or id_below(id, bound) or (id == bound and not exclusive) then
     bound, after = id, exclusive
@@ -24,10 +25,15 @@ end
 for _, row in ipairs(redis.call('XINFO', 'GROUPS', stream)) do
   local group = {}
   for i = 1, #row, 2 do group[row[i]] = row[i + 1] end
+  there[group['name']] = true
   need(group['last-delivered-id'], true)
   if group['pending'] > 0 then need(redis.call('XPENDING', stream, group['name'])[2], false) end
 end
 if not bound then return 0 end
+for _, field in ipairs(redis.call('HKEYS', conf)) do
+  local name = string.match(field, '^epoch:(.*)$')
+  if name and not there[name] then return -1 end
+end
 -- MINID only at an id that exists: some servers write a file they cannot load when it names a
 -- deleted one (redis #15808).
 local first = redis.call('XRANGE', stream, (after and '(' or '') .. bound, '+', 'COUNT', 1)[1]
