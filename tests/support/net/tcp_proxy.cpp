@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <poll.h>
+#include <string_view>
 #include <sys/socket.h>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace penstock::test {
@@ -49,6 +51,15 @@ void TcpProxy::delay(Way way, Ms base, Ms jitter) {
 
 void TcpProxy::swallow(Way way, bool on) {
   change([&] { faults_[index(way)].swallow = on; });
+}
+
+void TcpProxy::swallow_where(std::string text) {
+  change([&] { swallow_where_ = std::move(text); });
+}
+
+int TcpProxy::swallowed() const {
+  const std::lock_guard lock(mutex_);
+  return swallowed_;
 }
 
 void TcpProxy::slice(Way way, bool on) {
@@ -220,7 +231,13 @@ void TcpProxy::read_side(Pair& pair, std::size_t to) {
       if (pair.silent) pair.dead = true;
       return;
     }
-    if (pair.silent || faults.swallow) continue;
+    if (to == 0 && !pair.swallowed && !swallow_where_.empty() &&
+        std::string_view(room, static_cast<std::size_t>(size)).find(swallow_where_) !=
+            std::string_view::npos) {
+      pair.swallowed = true;
+      ++swallowed_;
+    }
+    if (pair.silent || pair.swallowed || faults.swallow) continue;
     const auto jitter = faults.jitter.count() > 0
                             ? Ms(static_cast<Ms::rep>(random_() % static_cast<std::uint64_t>(
                                                                       faults.jitter.count() + 1)))

@@ -38,6 +38,12 @@ class TcpProxy {
   void delay(Way way, Ms base, Ms jitter = Ms(0));
   /// Reads and drops: the direction is a black hole.
   void swallow(Way way, bool on);
+  /// A black hole both ways on every connection that carries `text` to the server from now on, from
+  /// the piece with the text on: one line among several. `text` within one piece. "" = no further
+  /// ones; heal() frees none.
+  void swallow_where(std::string text);
+  /// How many connections it has caught.
+  int swallowed() const;
   /// One byte a write.
   void slice(Way way, bool on);
   /// Late replies: keeps what comes until hold(way, false), then delivers it.
@@ -71,7 +77,8 @@ class TcpProxy {
   struct Pair {
     std::array<Side, 2> sides;  // 0 = server, 1 = client: index of Way is the side it leads to
     bool dead = false;
-    bool silent = false;  // the server side is gone or never was
+    bool silent = false;     // the server side is gone or never was
+    bool swallowed = false;  // caught by swallow_where
   };
   struct Faults {
     Ms delay{0};
@@ -108,6 +115,8 @@ class TcpProxy {
   std::list<Pair> pairs_;
   bool silent_ = false;
   bool stop_ = false;
+  std::string swallow_where_;
+  int swallowed_ = 0;
   int connections_ = 0;
   std::mt19937_64 random_;
   std::thread thread_;

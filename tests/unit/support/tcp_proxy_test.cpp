@@ -43,6 +43,22 @@ TEST_F(TcpProxyTest, delays) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(80));
 }
 
+TEST_F(TcpProxyTest, swallows_the_one_connection_that_carries_a_text) {
+  NetClient one = connect();
+  NetClient two = connect();
+  proxy_.swallow_where("ECHO");
+  one.send("*2\r\n$4\r\nECHO\r\n$1\r\nx\r\n");
+  for (int i = 0; i < 200 && proxy_.swallowed() == 0; ++i) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_EQ(proxy_.swallowed(), 1);
+  const std::uint64_t before = proxy_.bytes(Way::to_server);
+  one.send(ping);
+  two.send(ping);
+  EXPECT_EQ(two.read(7), pong);
+  EXPECT_EQ(proxy_.bytes(Way::to_server), before + ping.size());
+}
+
 TEST_F(TcpProxyTest, cuts_with_rst_and_with_fin) {
   NetClient one = connect();
   proxy_.cut_now(TcpProxy::Cut::rst);
