@@ -72,9 +72,10 @@ std::string Home::redacted() const {
   return redis::redacted(std::get<redis::Config>(target_->where));
 }
 
-void Home::limit_calls(std::chrono::milliseconds timeout) {
+void Home::limit_calls(std::chrono::milliseconds timeout, bool connecting) {
   if (auto* config = std::get_if<redis::Config>(&target_->where)) {
     config->command_timeout = timeout;
+    config->time_from_connected = !connecting;
     config->connect_timeout = std::min(config->connect_timeout, timeout);
   }
 }

@@ -24,7 +24,9 @@ class Home {
                                      std::shared_ptr<std::atomic<std::uint64_t>> epoch) const;
   /// For messages: without the password.
   std::string redacted() const;
-  void limit_calls(std::chrono::milliseconds timeout);
+  /// With `connecting` the time of a call counts from where it is made, else from where there is a
+  /// connection.
+  void limit_calls(std::chrono::milliseconds timeout, bool connecting);
   void name_connections(std::string name);
 
  private:

@@ -47,7 +47,7 @@ class Inspector::Impl {
   Impl(std::string_view url, milliseconds timeout) : home(url) {
     if (timeout <= milliseconds::zero())
       throw Error(errc::bad_option, "timeout must be more than 0");
-    home.limit_calls(timeout);
+    home.limit_calls(timeout, true);
     home.name_connections("penstock-inspect");
     session = std::make_unique<api::Session>(home);
   }

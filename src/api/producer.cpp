@@ -50,7 +50,7 @@ class Producer::Impl {
     if (options.timeout <= milliseconds::zero()) {
       throw Error(errc::bad_option, "timeout must be more than 0");
     }
-    home_.limit_calls(options.timeout);
+    home_.limit_calls(options.timeout, true);
     home_.name_connections("penstock-producer");
     session_ = std::make_unique<api::Session>(home_);
   }

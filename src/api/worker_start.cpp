@@ -124,7 +124,7 @@ void Worker::Impl::start() {
   // A call that is out longer than half a lease may land after the lease: it ends before.
   milliseconds longest{5'000};
   for (const auto& lane : lanes_) longest = std::min(longest, lane->options.lease / 2);
-  home_.limit_calls(longest);
+  home_.limit_calls(longest, false);
   aside_ = std::make_unique<runtime::Aside>();
   io_ = std::make_unique<api::EventThread>();
   renewal_ = std::make_unique<api::EventThread>();

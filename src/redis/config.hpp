@@ -21,6 +21,9 @@ struct Config {
 
   std::chrono::milliseconds connect_timeout{2000};  ///< resolve, connect and handshake together
   std::chrono::milliseconds command_timeout{5000};  ///< unless a command brings its own
+  /// A command that waits for a new connection has its whole time from then on: on a slow line a
+  /// tight time-out would else end each new connection before its first reply.
+  bool time_from_connected = false;
   std::chrono::milliseconds backoff_min{50};        ///< between connection attempts, with jitter
   std::chrono::milliseconds backoff_max{1000};
 };

@@ -26,6 +26,7 @@ MonoTime mono_now() { return std::chrono::steady_clock::now(); }
 struct Queued {
   resp::Command command;
   Pending pending;
+  milliseconds timeout{0};
 };
 
 void fail_all(Fifo<Queued>& queued, const base::Failure& why) {
@@ -79,6 +80,7 @@ class Connection::Impl final : public LinkOwner, public std::enable_shared_from_
   void expire_queue(MonoTime now);
   void fail_out(Fifo<Pending>& out, const base::Failure& why, MonoTime now);
   void fail_of_this_line(const base::Failure& why);
+  void restart_times();
   milliseconds next_delay();
   void arm();
 
@@ -118,10 +120,11 @@ void Connection::Impl::command(resp::Command command, milliseconds timeout, Hand
         std::move(handler),
         {errc::would_exceed, name_ + ": " + std::to_string(queue_max) + " commands wait already"});
   }
-  const MonoTime deadline = now + std::clamp(timeout, milliseconds(1), timeout_max);
+  timeout = std::clamp(timeout, milliseconds(1), timeout_max);
+  const MonoTime deadline = now + timeout;
   const std::size_t replies = command.replies();
   queue_deadline_ = std::min(queue_deadline_, deadline);
-  queue_.push({std::move(command), {std::move(handler), deadline, replies, this_line}});
+  queue_.push({std::move(command), {std::move(handler), deadline, replies, this_line}, timeout});
   wake();
 }
 
@@ -167,12 +170,24 @@ void Connection::Impl::link_writable() {
   arm();
 }
 
+void Connection::Impl::restart_times() {
+  Fifo<Queued> waited = std::exchange(queue_, {});
+  queue_deadline_ = base::never;
+  while (!waited.empty()) {
+    Queued queued = waited.pop();
+    queued.pending.deadline = up_since_ + queued.timeout;
+    queue_deadline_ = std::min(queue_deadline_, queued.pending.deadline);
+    queue_.push(std::move(queued));
+  }
+}
+
 void Connection::Impl::link_up(std::int64_t id) {
   const auto self = shared_from_this();
   up_since_ = mono_now();
   last_failure_.reset();
   client_id = id;
   ++generation;
+  if (config_.time_from_connected) restart_times();
   if (!on_connected) return;
   // What the call-back asks for goes out before what waited.
   Fifo<Queued> waited = std::exchange(queue_, {});

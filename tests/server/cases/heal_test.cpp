@@ -103,7 +103,7 @@ TEST_F(B51, B51_dead_consumers_go_and_only_those_that_hold_nothing) {
     std::this_thread::sleep_for(200ms);
     ASSERT_LE(consumers().size(), 2u) << "an idle worker is one consumer";
   }
-  const int cycles = pick(20, 50);
+  const int cycles = pick(15, 50);
   for (int i = 0; i < cycles; ++i) {
     const std::string name = "w" + std::to_string(i);
     const bool leaves = i % 5 == 0;

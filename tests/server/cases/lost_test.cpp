@@ -54,11 +54,11 @@ TEST_F(CasesTest, B08_a_slow_line_costs_no_connection_and_no_message) {
   std::vector<std::string> arguments = {"--lease", "4000", "--sweep", "1000", "--drain", "8000"};
   for (const std::string& argument : stats("w1")) arguments.push_back(argument);
   Process w1 = worker("w1", arguments);
-  ASSERT_TRUE(eventually(
-      [&] { return server_.xpending("s", "g") == 0 && proxy.connections() >= 3; }, patience))
-      << log("w1");
+  // Starting takes several times there and back; the case is about a worker that is up.
+  send(1, "H:1");
+  ASSERT_TRUE(eventually([&] { return all_done(); }, patience)) << log("w1");
 
-  const int count = pick(8, 200);
+  const int count = pick(4, 200);
   std::map<std::string, std::int64_t> sent_at;
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < count; ++i) {
@@ -68,13 +68,15 @@ TEST_F(CasesTest, B08_a_slow_line_costs_no_connection_and_no_message) {
   }
   ASSERT_TRUE(eventually([&] { return all_done(); }, patience)) << verdict().json() << log("w1");
   for (const HandlerRun& run : runs("w1")) {
-    EXPECT_LE(run.start_ns - sent_at.at(run.id), ns(scaled(1'100ms + 1s))) << run.id;
+    if (run.id != "1") {
+      EXPECT_LE(run.start_ns - sent_at.at(run.id), ns(scaled(1'100ms + 1s))) << run.id;
+    }
     EXPECT_EQ(run.delivery, 1u) << run.id;
   }
   // One each for commands, reads and renewals: none was ever made anew.
   EXPECT_EQ(proxy.connections(), 3) << log("w1");
   EXPECT_EQ(stat("w1", "store_failures") + stat("w1", "renew_failures"), 0) << log("w1");
-  EXPECT_EQ(started(), static_cast<std::size_t>(count));
+  EXPECT_EQ(started(), static_cast<std::size_t>(count) + 1);
   expect_clean();
   EXPECT_EQ(close(w1, 12s), 0) << log("w1");
 }

@@ -147,6 +147,27 @@ TEST(ConnectionFaults, connect_and_login_have_a_time_out_and_so_has_the_queue) {
       << harness.got(patient)->text;
 }
 
+// Login and reply each take longer than half the time-out.
+TEST(ConnectionFaults, B08_on_a_slow_line_the_time_counts_from_where_there_is_one) {
+  RespServer server;
+  TcpProxy proxy(server.port());
+  proxy.delay(Way::to_client, milliseconds(200));
+  Config config = config_for(proxy.port());
+  constexpr milliseconds time{300};
+  config.time_from_connected = true;
+  Harness patient(config);
+  EXPECT_EQ(patient.ask(echo("x"), time).text, "x");
+  EXPECT_EQ(proxy.connections(), 1);
+  proxy.swallow(Way::to_client, true);
+  EXPECT_EQ(patient.ask(echo("y"), time).code, errc::timed_out);
+
+  proxy.heal();
+  proxy.delay(Way::to_client, milliseconds(200));
+  config.time_from_connected = false;
+  Harness strict(config);
+  EXPECT_NE(strict.ask(echo("x"), time).code, errc::ok);
+}
+
 TEST(ConnectionFaults, a_refused_connection_says_so) {
   RespServer server;
   TcpProxy proxy(server.port());
