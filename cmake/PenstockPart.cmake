@@ -7,6 +7,9 @@ function(penstock_warnings target)
     # g++ 12 reports these inside the standard library and Boost at -O2.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized -Wno-restrict
       -Wno-stringop-overflow -Wno-array-bounds -Wno-tsan)
+  else()
+    # libstdc++ 12's stable_sort uses a function that it calls deprecated itself.
+    target_compile_options(${target} PRIVATE -Wno-deprecated-declarations)
   endif()
 endfunction()
 
