@@ -91,10 +91,6 @@ class Lane {
   struct ClockOffset {
     std::int64_t low = 0, high = 0;
   };
-  struct Seen {
-    store::ServerMs renewed_at = 0;
-    MonoTime since;
-  };
 
   // lane.cpp: what arrives
   void admit(MonoTime now, MonoTime asked, std::uint64_t epoch, const store::BatchPtr& batch,
@@ -201,7 +197,7 @@ class Lane {
   MonoTime peek_asked_;
   std::optional<ClockOffset> clock_;         ///< as the last peek showed it; none: a new connection
   MonoTime reclaim_from_ = MonoTime::min();  ///< the server's clock jumped: nothing is taken before
-  std::map<std::string, Seen> seen_;
+  std::map<std::string, MonoTime> seen_;     ///< registered owners, and since when they are known
   std::map<std::string, std::int64_t> leases_ms_;  ///< of registered owners, as last seen
   std::vector<std::string> gone_;
 

@@ -129,16 +129,16 @@ void Lane::watch_clock(MonoTime now, store::ServerMs server) {
   note(Severity::warning, "the server's clock jumped: no lapsed entry is taken over for a lease");
 }
 
-/// Since when each registration stands as it is, by the local clock: a worker that has just begun
-/// cannot tell a silent owner from one that it has not watched yet. A live one renews within 3/8 of
-/// its lease, also where its row cannot be written: half a lease is long enough to see it.
+/// Since when each registered owner is known here: a worker that has just begun cannot tell whose
+/// entries look lapsed because the server's clock jumped before. Whatever a live owner holds is
+/// renewed within 3/8 of its lease: half a lease is long enough to see it. What is idle for a whole
+/// lease after that was forgotten, be its owner alive or not.
 void Lane::learn_workers(MonoTime now, const store::PeekReply& reply) {
   if (seen_.size() > seen_max) seen_.clear();
   std::map<std::string, std::int64_t> leases;
   for (const store::Registration& row : reply.workers) {
     leases[row.consumer] = row.lease_ms;
-    Seen& seen = seen_.try_emplace(row.consumer, Seen{row.renewed_at, now}).first->second;
-    if (seen.renewed_at != row.renewed_at) seen = {row.renewed_at, now};
+    seen_.try_emplace(row.consumer, now);
   }
   std::erase_if(seen_, [&](const auto& row) { return !leases.contains(row.first); });
   leases_ms_ = std::move(leases);
@@ -151,8 +151,7 @@ void Lane::add_overdue(MonoTime now, const store::PeekReply& reply) {
     Overdue candidate{{pending.id, pending.owner, pending.delivery, 0}, false};
     if (const auto row = leases_ms_.find(pending.owner); row != leases_ms_.end()) {
       candidate.item.min_idle_ms = row->second;
-      const MonoTime watched =
-          seen_[pending.owner].since + std::chrono::milliseconds(row->second / 2);
+      const MonoTime watched = seen_[pending.owner] + std::chrono::milliseconds(row->second / 2);
       if (pending.owner != config_.lane.consumer && now < watched) {
         next_sweep_ = std::min(next_sweep_, watched);
         continue;

@@ -78,8 +78,9 @@ class B15 : public CasesTest {
     ASSERT_TRUE(eventually([&] { return all_done(); }, patience, 20ms)) << verdict().json();
     EXPECT_EQ(started() - before, static_cast<std::size_t>(count));
     for (Process& process : workers) process.signal(SIGTERM);
-    for (Process& process : workers) {
-      EXPECT_EQ(process.wait(5s).value_or(ExitStatus{}).code, 0);
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      EXPECT_EQ(workers[i].wait(5s).value_or(ExitStatus{}).code, 0)
+          << log("w" + std::to_string(i + 1));
     }
     expect_clean();
   }

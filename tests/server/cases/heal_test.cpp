@@ -80,6 +80,24 @@ TEST_F(CasesTest, B41_orphans_are_found_without_another_start) {
   EXPECT_EQ(close(w2), 0) << log("w2");
 }
 
+// An entry that its owner does not know of, while the owner lives, renews what it does hold, and
+// has no room to find it itself.
+TEST_F(CasesTest, B41_an_entry_forgotten_under_a_live_owner_is_found) {
+  send(1, "X");
+  Process w1 = worker("w1", {"--concurrency", "1", "--prefetch", "1"});
+  ASSERT_TRUE(eventually([&] { return started() == 1; }, patience)) << log("w1");
+  const std::string owner = server_.pending_rows("s", "g").at(0).consumer;
+  const std::string id = send(1, "H:1").at(0);
+  server_.cli("XREADGROUP", "GROUP", "g", owner, "STREAMS", "s", ">");
+  const std::int64_t from = monotonic_ns();
+  Process w2 = worker("w2");
+  ASSERT_TRUE(eventually([&] { return server_.xpending("s", "g") == 1; }, patience)) << log("w2");
+  ASSERT_EQ(runs("w2").size(), 1u);
+  EXPECT_EQ(runs("w2").at(0).id, id);
+  EXPECT_LE(runs("w2").at(0).start_ns - from, ns(scaled(L + sweep + 1s)));
+  EXPECT_EQ(runs("w1").size(), 1u);
+}
+
 class B51 : public CasesTest {
  protected:
   std::set<std::string> consumers() {

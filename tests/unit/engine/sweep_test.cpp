@@ -87,14 +87,24 @@ TEST(LaneSweep, a_new_worker_first_watches_a_registered_owner) {
   EXPECT_EQ(rig.a.claim[0].min_idle_ms, 20'000) << "that owner's own lease";
 }
 
-TEST(LaneSweep, an_owner_that_still_renews_its_row_is_watched_anew) {
+// Its row says that the owner lives, its entry that nobody has renewed it for a whole lease.
+TEST(LaneSweep, a_forgotten_entry_under_a_live_owner_is_taken) {
   Rig rig(2);
   wait_for_entries(rig);
-  for (store::ServerMs at = 1; at < 6; ++at) {
-    ASSERT_TRUE(rig.until(6s, [](Actions& a) { return a.peek.has_value(); }));
-    rig.peek({pending(3, peer)}, {row(peer, at)});
-    EXPECT_FALSE(rig.poll().wake);
-  }
+  ASSERT_TRUE(rig.until(6s, [](Actions& a) { return a.peek.has_value(); }));
+  store::ServerMs renewed = 500;
+  rig.peek({}, {row(peer, renewed)});
+  rig.poll();
+  const MonoTime seen = rig.now;
+  ASSERT_TRUE(rig.until(12s, [&](Actions& a) {
+    if (a.peek) {
+      rig.peek({pending(3, peer)}, {row(peer, ++renewed)});
+      rig.poll();
+    }
+    return a.wake;
+  }));
+  EXPECT_GE(rig.now - seen, 10s);
+  EXPECT_GT(renewed, 502);
 }
 
 TEST(LaneSweep, after_a_reconnect_there_is_no_baseline) {
