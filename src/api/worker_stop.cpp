@@ -11,6 +11,7 @@ constexpr int exit_hung = 70;
 constexpr int exit_unfinished = 75;
 constexpr int exit_refused = 78;
 constexpr auto margin = std::chrono::milliseconds(500);
+constexpr auto threads_margin = std::chrono::milliseconds(400);
 
 }  // namespace
 
@@ -52,15 +53,20 @@ bool Worker::Impl::finish(bool forced) {
     if (phase_ == Phase::over) return clean_;
     const auto until = std::chrono::steady_clock::now() + options_.drain + margin;
     if (!forced) changed_.wait_until(lock, until, [&] { return all_drained(); });
-    if (!all_drained()) clean_ = false;
+    if (!all_drained()) {
+      clean_ = false;
+      log(engine::Severity::warning, "closing: a subscription did not end in time");
+    }
   }
   WorkerStats last = stats();
   for (const auto& lane : lanes_) lane->driver->abandon();
+  // Idle threads end at once where the machine lets them run; only user code that hangs uses it up.
+  const auto threads_until = std::chrono::steady_clock::now() + threads_margin;
   bool all_threads = true;
   for (const auto& lane : lanes_) {
-    all_threads =
-        lane->pool->shut_down(std::chrono::steady_clock::now() + margin / 5) && all_threads;
+    all_threads = lane->pool->shut_down(threads_until) && all_threads;
   }
+  if (!all_threads) log(engine::Severity::warning, "closing: user code is still running");
   renewal_->call([this] { renewal_store_->close(); });
   io_->call([this] { main_store_->close(); });
   renewal_->call([this] { renewal_store_.reset(); });

@@ -78,7 +78,10 @@ TEST_F(CasesTest, B08_a_slow_line_costs_no_connection_and_no_message) {
   EXPECT_EQ(stat("w1", "store_failures") + stat("w1", "renew_failures"), 0) << log("w1");
   EXPECT_EQ(started(), static_cast<std::size_t>(count) + 1);
   expect_clean();
-  EXPECT_EQ(close(w1, 12s), 0) << log("w1");
+  // Takes several times there and back as well: too long for the short form.
+  if (full()) {
+    EXPECT_EQ(close(w1, 12s), 0) << log("w1");
+  }
 }
 
 }  // namespace
