@@ -12,6 +12,7 @@ constexpr int exit_unfinished = 75;
 constexpr int exit_refused = 78;
 constexpr auto margin = std::chrono::milliseconds(500);
 constexpr auto threads_margin = std::chrono::milliseconds(400);
+constexpr auto idle_threads_margin = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -58,10 +59,16 @@ bool Worker::Impl::finish(bool forced) {
       log(engine::Severity::warning, "closing: a subscription did not end in time");
     }
   }
+  const bool drained_clean = [this] {
+    const std::lock_guard lock(mutex_);
+    return clean_ && !unhealthy_;
+  }();
   WorkerStats last = stats();
   for (const auto& lane : lanes_) lane->driver->abandon();
-  // Idle threads end at once where the machine lets them run; only user code that hangs uses it up.
-  const auto threads_until = std::chrono::steady_clock::now() + threads_margin;
+  // After a clean drain no handler runs: its threads end as soon as the machine lets them. Else
+  // some may hang in user code, and the time for closing is used up.
+  const auto threads_until =
+      std::chrono::steady_clock::now() + (drained_clean ? idle_threads_margin : threads_margin);
   bool all_threads = true;
   for (const auto& lane : lanes_) {
     all_threads = lane->pool->shut_down(threads_until) && all_threads;
