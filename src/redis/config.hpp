@@ -24,7 +24,7 @@ struct Config {
   /// A command that waits for a new connection has its whole time from then on: on a slow line a
   /// tight time-out would else end each new connection before its first reply.
   bool time_from_connected = false;
-  std::chrono::milliseconds backoff_min{50};        ///< between connection attempts, with jitter
+  std::chrono::milliseconds backoff_min{50};  ///< between connection attempts, with jitter
   std::chrono::milliseconds backoff_max{1000};
 };
 
