@@ -145,6 +145,7 @@ void write_stats(const std::filesystem::path& file, const penstock::WorkerStats&
       {"acked", &Lane::acked},
       {"lease_lost", &Lane::lease_lost},
       {"stale_settles", &Lane::stale_settles},
+      {"sweeps", &Lane::sweeps},
       {"renewals", &Lane::renewals},
       {"renew_failures", &Lane::renew_failures},
       {"groups_recreated", &Lane::groups_recreated},
